@@ -1,0 +1,27 @@
+"""Where children run: Ray actors, one scope each. The only room that imports Ray."""
+
+from symfonic_ray.admission import LimitError, Placement, PoolLimits, RunLimits
+from symfonic_ray.cluster.connection import Cluster, ClusterUnreachableError
+from symfonic_ray.cluster.fan_out import FanOut, FanOutReport
+from symfonic_ray.cluster.fleet import ScopedFleet
+from symfonic_ray.cluster.scoped_pool import PoolClosedError, PoolStats, ScopedPool, ScopeStats
+from symfonic_ray.delegation.errors import ChildBuildError
+from symfonic_ray.delegation.fleet import current_fleet
+
+__all__ = [
+    "ChildBuildError",
+    "Cluster",
+    "ClusterUnreachableError",
+    "FanOut",
+    "FanOutReport",
+    "LimitError",
+    "Placement",
+    "PoolClosedError",
+    "PoolLimits",
+    "PoolStats",
+    "RunLimits",
+    "ScopeStats",
+    "ScopedFleet",
+    "ScopedPool",
+    "current_fleet",
+]

@@ -1,0 +1,179 @@
+"""The actor that hosts the children of one scope. A thin shell: decides nothing that HostedChild can decide.
+
+Runs and builds share the work loop. Control calls have a concurrency group of their own, which in Ray is a thread and
+a loop of its own: they answer while the work loop is blocked, and share no asyncio object with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import ray
+
+from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding
+from symfonic_ray.cluster.contained_tasks import contain_exits
+from symfonic_ray.cluster.deadline_timer import DeadlineTimer
+from symfonic_ray.cluster.envelope import Address, EnvelopeError, HandOffRow, ReplyRow, open_batch, pack_replies
+from symfonic_ray.cluster.hosted_child import HostedChild
+from symfonic_ray.cluster.process_title import ProcessTitle
+from symfonic_ray.kernel.text import failure_line
+
+T = TypeVar("T")
+BLOCKING_RUNS = 64  # threads for agents whose run is a plain function; asyncio's own default is 6 on 2 cores
+
+
+class ChildHost:
+    """Blank until ``bind``; then of one scope and one generation for the rest of its life."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._binding: HostBinding | None = None
+        self._children: dict[str, HostedChild] = {}
+        self._timer = DeadlineTimer(self._loop)
+        self._title = ProcessTitle(self._loop)
+        contain_exits(self._loop)
+        self._loop.set_default_executor(ThreadPoolExecutor(BLOCKING_RUNS, thread_name_prefix="child"))
+
+    # ---- work group
+
+    async def bind(self, binding: HostBinding) -> tuple[int, tuple[BuildFailure, ...]]:
+        """Build this host's children; gives its process id and what could not be built."""
+        from symfonic_ray.cluster.host_fleet import fleet_inside  # it imports the runner, which blank hosts can spare
+
+        if self._binding is not None:
+            return os.getpid(), (BuildFailure("", "scope_mismatch", "this host is bound already"),)
+        self._binding = binding
+        plan = binding.plan
+        self._title.set(plan.name, binding.scope_key, binding.group)
+        builds = []
+        for blueprint in plan.group(binding.group):
+            child = self._children[blueprint.name] = HostedChild(
+                blueprint, scope=binding.scope, answer_bytes=plan.limits.answer_bytes, rebuilt=binding.rebuilt
+            )
+            builds.append(child.build(fleet_inside(binding, blueprint)))
+        failures = await asyncio.gather(*builds)
+        self._title.assert_soon()
+        return os.getpid(), tuple(failure for failure in failures if failure is not None)
+
+    async def run(self, batch: bytes) -> bytes:
+        """The replies to a sealed batch.
+
+        Raises:
+            EnvelopeError: for a batch that is not this host's; no child's code has run.
+        """
+        child, rows = self._opened(batch)
+        tasks = [self._loop.create_task(self._served(child, row)) for row in rows]
+        replies = await asyncio.gather(*tasks)
+        self._title.assert_soon()
+        assert self._binding is not None
+        return pack_replies(self._address(child.name), replies)
+
+    def _opened(self, batch: object) -> tuple[HostedChild, list[HandOffRow]]:
+        binding = self._binding
+        if binding is None:
+            raise EnvelopeError("scope_mismatch", "this host is bound to no scope")
+        address, rows = open_batch(batch, key=binding.plan.key)
+        child = self._children.get(address.child)
+        if child is None or address != self._address(address.child):
+            raise EnvelopeError("scope_mismatch", "it is for another child, scope or generation than this host's")
+        for row in rows:
+            if row.agent_depth > binding.plan.max_depth:
+                raise EnvelopeError("depth", f"depth {row.agent_depth} is below the ceiling {binding.plan.max_depth}")
+        return child, rows
+
+    async def _served(self, child: HostedChild, row: HandOffRow) -> ReplyRow:
+        if row.seconds_left is None:
+            return await child.serve(row)
+        words = "its time ran out"  # the caller knows how much it gave
+        with self._timer.at(time.monotonic() + row.seconds_left, lambda: child.stop(row.call_id, "timeout", words)):
+            return await child.serve(row)
+
+    def _address(self, child: str) -> Address:
+        assert self._binding is not None
+        return Address(self._binding.scope_key, child, self._binding.generation)
+
+    # ---- control group
+
+    @ray.method(concurrency_group="control")
+    async def ping(self) -> int:
+        """The process id; answers also while the work loop is blocked."""
+        return os.getpid()
+
+    @ray.method(concurrency_group="control")
+    async def cancel(self, child: str, call_ids: tuple[str, ...], grace_seconds: float) -> tuple[str, ...]:
+        """Stop runs; gives the call ids that still run after the grace, all of them when the work loop is blocked."""
+        try:
+            return await self._on_work_loop(self._cancel(child, call_ids, grace_seconds), grace_seconds + 0.2)
+        except TimeoutError:
+            return call_ids
+
+    async def _cancel(self, child: str, call_ids: tuple[str, ...], grace_seconds: float) -> tuple[str, ...]:
+        hosted = self._children.get(child)
+        if hosted is None:
+            return ()
+        tasks = {}
+        for call_id in call_ids:
+            if hosted.stop(call_id, "cancelled", "the caller cancelled it") and (task := hosted.task_of(call_id)):
+                tasks[task] = call_id
+        if not tasks:
+            return ()
+        _, running = await asyncio.wait(tasks, timeout=grace_seconds)
+        return tuple(tasks[task] for task in running)
+
+    @ray.method(concurrency_group="control")
+    async def stop_runs(self, grace_seconds: float) -> bool:
+        """Refuse new runs and stop present ones; False when some still run after the grace."""
+        try:
+            return await self._on_work_loop(self._stop_runs(grace_seconds), grace_seconds + 0.2)
+        except TimeoutError:
+            return False
+
+    async def _stop_runs(self, grace_seconds: float) -> bool:
+        tasks = [t for child in self._children.values() for t in child.stop_all("cancelled", "the scope was closed")]
+        if not tasks:
+            return True
+        _, running = await asyncio.wait(tasks, timeout=grace_seconds)
+        return not running
+
+    @ray.method(concurrency_group="control")
+    async def flush(self, child: str, grace_seconds: float) -> str:
+        """Let a child finish its background work; gives what went wrong, empty when nothing did."""
+        return await self._last_words(self._children[child].flush_background_tasks(), grace_seconds)
+
+    @ray.method(concurrency_group="control")
+    async def close(self, child: str, grace_seconds: float) -> str:
+        """Close a child; gives what went wrong, empty when nothing did."""
+        return await self._last_words(self._children[child].aclose(), grace_seconds)
+
+    async def _last_words(self, work: Coroutine[Any, Any, None], grace_seconds: float) -> str:
+        try:
+            return await self._on_work_loop(_outcome_of(work, grace_seconds), grace_seconds + 0.2)
+        except TimeoutError:
+            return f"its event loop is blocked; it was given {grace_seconds:g} seconds"
+
+    async def _on_work_loop(self, work: Coroutine[Any, Any, T], bound_seconds: float) -> T:
+        """Do ``work`` on the other loop; ``TimeoutError`` when that loop does not get to it in time."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return await asyncio.wait_for(asyncio.wrap_future(future), bound_seconds)
+
+
+async def _outcome_of(work: Coroutine[Any, Any, None], grace_seconds: float) -> str:
+    task = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait([task], timeout=grace_seconds)
+    if not done:
+        task.cancel()  # not awaited: one that ignores its cancellation must not hold up the others
+        return f"did not end within {grace_seconds:g} seconds"
+    if task.cancelled():
+        return "was cancelled by the child itself"
+    error = task.exception()
+    return "" if error is None else failure_line(error)
+
+
+ChildHostActor: Any = ray.remote(  # type: ignore[call-overload]  # Ray's own types lack concurrency_groups
+    concurrency_groups={"control": 16}, max_restarts=0, max_task_retries=0
+)(ChildHost)

@@ -1,0 +1,133 @@
+"""The one actor of a fleet that owns its hosts. A thin shell: keeps the directory, starts, replaces and ends hosts.
+
+Every host is a child of this process, and this process of the driver, so that all die with whoever dies above them.
+Hand-offs do not pass through here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+
+from symfonic_ray.cluster.birth import Birth
+from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
+from symfonic_ray.cluster.seats import ScopeSeats
+from symfonic_ray.delegation.values import TeardownReport
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeCount:
+    """What lives for one scope."""
+
+    hosts: int
+
+
+class FleetController:
+    """Directory and owner of the hosts of one pool."""
+
+    def __init__(self) -> None:
+        self._plan: PoolPlan | None = None
+        self._birth: Birth | None = None
+        self._scopes: dict[str, ScopeSeats] = {}
+        self._composing: dict[str, asyncio.Task[tuple[BuildFailure, ...]]] = {}
+        self._closing: dict[str, asyncio.Task[TeardownReport]] = {}
+
+    async def take(self, plan: PoolPlan) -> int:
+        """Take over a pool; gives this process's id."""
+        self._plan = plan
+        self._birth = Birth(ray.get_runtime_context().current_actor, plan.limits.build_seconds)
+        return os.getpid()
+
+    async def ping(self) -> int:
+        """This process's id."""
+        return os.getpid()
+
+    async def compose(self, scope: Any, scope_key: str) -> tuple[BuildFailure, ...]:
+        """Build a scope's children; on failure everything of the scope is ended before the answer."""
+        if scope_key not in self._composing:
+            task = asyncio.create_task(self._compose(scope, scope_key))
+            self._composing[scope_key] = task
+            task.add_done_callback(lambda _: self._composing.pop(scope_key, None))
+        return await asyncio.shield(self._composing[scope_key])
+
+    async def _compose(self, scope: Any, scope_key: str) -> tuple[BuildFailure, ...]:
+        if (ending := self._closing.get(scope_key)) is not None:
+            await asyncio.wait((ending,))
+        plan, birth = self._taken()
+        if (full := self._ceiling(scope_key)) is not None:
+            return (full,)
+        seats = self._scopes.setdefault(scope_key, ScopeSeats(scope, scope_key, plan, birth))
+        failures = await seats.compose()
+        if failures:
+            await self.close_scope(scope_key)
+        return failures
+
+    def _ceiling(self, scope_key: str) -> BuildFailure | None:
+        plan, _ = self._taken()
+        first, limits = plan.children[0].name, plan.limits
+        if scope_key in self._scopes:
+            return None
+        if len(self._scopes) >= limits.max_live_scopes:
+            words = f"{limits.max_live_scopes} scopes are live, which is the pool's max_live_scopes; close one first"
+            return BuildFailure(first, "busy", words)
+        wanted = len({child.group for child in plan.children})
+        if sum(seats.hosts for seats in self._scopes.values()) + wanted > limits.max_hosts:
+            words = f"{wanted} more hosts would exceed the pool's max_hosts of {limits.max_hosts}; close a scope first"
+            return BuildFailure(first, "busy", words)
+        return None
+
+    async def resolve(self, scope: Any, scope_key: str, child: str) -> Seat | BuildFailure:
+        """The host that serves a child, built again if it was lost."""
+        plan, _ = self._taken()
+        seats = self._scopes.get(scope_key)
+        if seats is None:
+            return BuildFailure(child, "shutting_down", "its scope is closed")
+        return await seats.seat(plan.child(child).group)
+
+    async def retire(self, scope_key: str, child: str, generation: int, why: str) -> None:
+        """Kill a host that a caller found lost or stuck."""
+        plan, _ = self._taken()
+        if (seats := self._scopes.get(scope_key)) is not None:
+            await seats.retire(plan.child(child).group, generation, why)
+
+    async def closed(self, scope_key: str, child: str, generation: int) -> None:
+        """A caller has closed a child for good."""
+        plan, _ = self._taken()
+        if (seats := self._scopes.get(scope_key)) is not None:
+            await seats.closed(child, plan.child(child).group, generation)
+
+    async def close_scope(self, scope_key: str) -> TeardownReport:
+        """End a scope's hosts; calls at the same time share one report."""
+        if scope_key not in self._closing:
+            self._closing[scope_key] = asyncio.create_task(self._close_scope(scope_key))
+        return await asyncio.shield(self._closing[scope_key])
+
+    async def _close_scope(self, scope_key: str) -> TeardownReport:
+        try:
+            seats = self._scopes.get(scope_key)
+            return TeardownReport(verb="flush+aclose") if seats is None else await seats.close()
+        finally:
+            self._scopes.pop(scope_key, None)
+            self._closing.pop(scope_key, None)
+
+    async def close(self) -> dict[str, TeardownReport]:
+        """End every scope, side by side; reports by scope key."""
+        keys = tuple(self._scopes)
+        reports = await asyncio.gather(*(self.close_scope(key) for key in keys))
+        return dict(zip(keys, reports, strict=True))
+
+    async def stats(self) -> dict[str, ScopeCount]:
+        """What lives now, by scope key."""
+        return {key: ScopeCount(hosts=seats.hosts) for key, seats in self._scopes.items()}
+
+    def _taken(self) -> tuple[PoolPlan, Birth]:
+        assert self._plan is not None, "take() comes first"
+        assert self._birth is not None
+        return self._plan, self._birth
+
+
+FleetControllerActor: Any = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(FleetController)

@@ -1,0 +1,111 @@
+"""The children of one scope, as a parent holds them: in the driver, or inside a host for a run's own hand-offs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext, suppress
+from typing import Any
+
+from symfonic_ray.cluster.blueprint import PoolPlan
+from symfonic_ray.cluster.fan_out import FanOut
+from symfonic_ray.delegation.capability import DelegationCapability
+from symfonic_ray.delegation.context import DelegationContext
+from symfonic_ray.delegation.depth import DepthPolicy
+from symfonic_ray.delegation.fleet import FleetTasks, HandOffEnded, HandOffEvent
+from symfonic_ray.delegation.lifecycle import ChildLifecycle
+from symfonic_ray.delegation.roster import DelegationRoster, RosterEntry
+from symfonic_ray.delegation.tools import DelegationTools
+from symfonic_ray.delegation.values import DelegationOutcome, DelegationRecord
+from symfonic_ray.kernel import Deadline, deadline
+
+Listener = Callable[[HandOffEvent], None]
+
+
+class ScopedFleet:
+    """One scope's children. Made by ``pool.scope(...)``, or found by ``current_fleet()`` inside a run."""
+
+    def __init__(self, plan: PoolPlan, scope: Any, scope_key: str) -> None:
+        self._plan = plan
+        self._listeners: list[Listener] = []
+        self._delegation: DelegationCapability | None = None
+        self.scope = scope
+        self.scope_key = scope_key
+
+    def equip(self, entries: Iterable[RosterEntry], *, context: DelegationContext | None = None) -> None:
+        """Give the fleet its children; once, by whoever makes it."""
+        rows = tuple(entries)
+        context = context or DelegationContext(resolve_scope=lambda: self.scope)
+        depth = DepthPolicy(self._plan.max_depth)
+        roster = DelegationRoster(rows)
+        owned = [row for row in rows if row.owned]
+        limits = self._plan.limits
+        self._delegation = DelegationCapability(
+            roster=roster,
+            tools=DelegationTools(roster=roster, depth=depth, context=context, observer=self._tell),
+            lifecycle=ChildLifecycle(
+                [row.runner for row in owned],
+                grace_seconds=max(limits.flush_seconds, limits.close_seconds) + limits.terminate_seconds + 5.0,
+                names=[row.name for row in owned],
+            ),
+            context=context,
+            depth=depth,
+        )
+
+    @property
+    def delegation(self) -> DelegationCapability:
+        """The capability that a parent agent is given."""
+        assert self._delegation is not None, "the fleet was never equipped"
+        return self._delegation
+
+    async def delegate(self, name: str, task: Any, *, timeout_seconds: float | None = None) -> DelegationRecord:
+        """One hand-off; always one record, unless the caller itself is cancelled.
+
+        Args:
+            name: a child of this fleet; any other name gives an ``UNKNOWN_CHILD`` record.
+            task: a string, or JSON-like data that becomes JSON text.
+            timeout_seconds: at most so long; None for the tree's ``max_seconds``. Inside a run the run's own
+                remaining time, less a reserve, bounds it too.
+        """
+        if timeout_seconds is None:
+            limit: Any = nullcontext()
+        else:
+            if not timeout_seconds > 0:
+                raise ValueError(f"timeout_seconds is {timeout_seconds!r}; give a number above 0, or None")
+            limit = deadline(Deadline.after(timeout_seconds, now=time.monotonic()))
+        with limit:
+            return await self.delegation.tools.delegate(name, task)
+
+    def fan_out(self, tasks: FleetTasks, *, in_flight: int = 64, ordered: bool = False) -> FanOut:
+        """Many hand-offs, at most ``in_flight`` at once.
+
+        Args:
+            tasks: an iterable or async iterable of ``(name, task)``; read only as places become free.
+            ordered: records in the order of the tasks instead of as they finish.
+        """
+        return FanOut(self.delegate, tasks, in_flight=in_flight, ordered=ordered)
+
+    def observe(self, listener: Listener) -> Callable[[], None]:
+        """Tell ``listener`` of every hand-off as it starts and ends, those further down the tree included.
+
+        Returns:
+            A function that ends it. A listener that raises changes nothing.
+        """
+        self._listeners.append(listener)
+
+        def end() -> None:
+            with suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return end
+
+    def keep(self, record: Mapping[str, Any]) -> None:
+        """Report a record that came up from further down the tree."""
+        if self._listeners:
+            fields = dict(record) | {"outcome": DelegationOutcome(str(record["outcome"]))}
+            self._tell(HandOffEnded(None, DelegationRecord(**fields)))
+
+    def _tell(self, event: HandOffEvent) -> None:
+        for listener in tuple(self._listeners):
+            with suppress(Exception):
+                listener(event)

@@ -1,0 +1,269 @@
+"""One child inside its host: built once, run by envelope rows, closed once. Knows no actor and no wire bytes.
+
+Every fault of a child, ``SystemExit`` included, ends inside the run's own coroutine: what leaves is a reply row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Literal
+
+from symfonic_ray.cluster.blueprint import BuildFailure, ChildBlueprint
+from symfonic_ray.cluster.envelope import HandOffRow, ReplyRow
+from symfonic_ray.cluster.hosted_run import HOSTED_RUN, HostedRun
+from symfonic_ray.cluster.lifetime import LifetimeTask
+from symfonic_ray.cluster.shipping import unshipped
+from symfonic_ray.cluster.turns import Turn, Turns
+from symfonic_ray.delegation.answers import read_answer
+from symfonic_ray.delegation.calling import AgentCall
+from symfonic_ray.delegation.capability import DelegationCapability
+from symfonic_ray.delegation.errors import ChildLockdownError, HandOffFault
+from symfonic_ray.delegation.fleet import Fleet, serving
+from symfonic_ray.delegation.lockdown import assert_no_write_surface
+from symfonic_ray.kernel import Deadline, RunIdentity, deadline, run_identity
+from symfonic_ray.kernel.text import failure_line
+
+REMEMBERED_IDS = 65_536  # call ids used or cancelled; a batch holds 256, so replays of minutes ago are known
+
+
+class RunInHost:
+    """A hand-off from its arrival to its reply."""
+
+    __slots__ = ("row", "task", "why")
+
+    def __init__(self, row: HandOffRow, task: asyncio.Task[Any]) -> None:
+        self.row = row
+        self.task = task
+        self.why: tuple[str, str] | None = None
+        """Reason and words, once somebody asked the run to stop."""
+
+    def stop(self, reason: str, words: str) -> None:
+        """Ask the run to stop; the first reason stands."""
+        if self.why is None:
+            self.why = (reason, words)
+            self.task.cancel()
+
+
+class HostedChild:
+    """One agent and its runs, on the host's work loop."""
+
+    def __init__(self, blueprint: ChildBlueprint, *, scope: Any, answer_bytes: int, rebuilt: bool) -> None:
+        self.name = blueprint.name
+        self._blueprint = blueprint
+        self._scope = scope
+        self._answer_bytes = answer_bytes
+        self._fresh = rebuilt
+        self._turns = Turns(blueprint.placement.concurrency)
+        self._lifetime = LifetimeTask(blueprint.name)
+        self._runs: dict[str, RunInHost] = {}
+        self._ids_seen: OrderedDict[str, str] = OrderedDict()
+        self._agent: Any = None
+        self._call: AgentCall | None = None
+        self._fleet: Fleet | None = None
+        self._closing = False
+
+    # ---- build
+
+    async def build(self, fleet: Fleet) -> BuildFailure | None:
+        """Build the agent in the lifetime task and lock it down; None when it is ready."""
+        self._fleet = fleet
+        return await self._lifetime.do(self._build)
+
+    async def _build(self) -> BuildFailure | None:
+        try:
+            build = unshipped(self._blueprint.parcel)
+            agent = build(self._scope)
+            if inspect.isawaitable(agent):
+                agent = await agent
+            if not callable(getattr(agent, "run", None)):
+                kind = type(agent).__name__
+                return BuildFailure(self.name, "build_failed", f"its build gave {kind}, which has no callable run")
+            assert_no_write_surface(self.name, agent)
+            self._agent, self._call = agent, AgentCall(agent)
+        except ChildLockdownError as error:
+            return BuildFailure(self.name, "lockdown", failure_line(error))
+        except BaseException as error:  # SystemExit and the like: a build's own fault, never the host's end
+            return BuildFailure(self.name, "build_failed", failure_line(error))
+        return None
+
+    # ---- runs
+
+    async def serve(self, row: HandOffRow) -> ReplyRow:
+        """The reply to one row, whatever the child does."""
+        started = time.monotonic()
+        reply = self._refusal(row)
+        if reply is None:
+            task = asyncio.current_task()
+            assert task is not None
+            run = self._runs[row.call_id] = RunInHost(row, task)
+            try:
+                reply = await self._in_turn(run)
+            except asyncio.CancelledError:
+                reply = _failed(row, *(run.why or ("cancelled", "the host stopped this run")))
+            finally:
+                del self._runs[row.call_id]
+            reply.fresh, self._fresh = self._fresh, False
+        reply.seconds = time.monotonic() - started
+        return reply
+
+    def _refusal(self, row: HandOffRow) -> ReplyRow | None:
+        match self._ids_seen.get(row.call_id):
+            case "cancelled":
+                return _failed(row, "cancelled", "it was cancelled before it came; nothing was run")
+            case "used":
+                return _failed(row, "scope_mismatch", "its call id was used before; nothing was run")
+        self._remember(row.call_id, "used")
+        if self._closing or self._call is None:
+            return _failed(row, "shutting_down", "the child is being closed; nothing was run")
+        return None
+
+    async def _in_turn(self, run: RunInHost) -> ReplyRow:
+        row = run.row
+        async with self._turns.turn(row.run_id, row.ancestors) as turn:
+            work = partial(self._execute, run, turn)
+            own_task = self._blueprint.placement.concurrency > 1 or not turn.held or self._lifetime.busy
+            return await (work() if own_task else self._lifetime.do(work))
+
+    async def _execute(self, run: RunInHost, turn: Turn) -> ReplyRow:
+        row, fleet = run.row, self._fleet
+        assert fleet is not None
+        identity = RunIdentity(row.run_id, row.root_run_id, row.parent_run_id)
+        hosted = HostedRun(row.run_id, row.ancestors, turn, self._blueprint.on_cycle)
+        limit = Deadline.after(row.seconds_left, now=time.monotonic())
+        try:
+            assert_no_write_surface(self.name, self._agent)  # a tool added since the build
+            capability: DelegationCapability = fleet.delegation
+            with run_identity(identity), deadline(limit), serving(fleet), HOSTED_RUN.holding(hosted):
+                async with capability.run_scope(depth=row.agent_depth, identity=identity) as active:
+                    response = await self._run_agent(run, identity)
+            reply = self._answered(row, response, active.delegated_to)
+        except asyncio.CancelledError:
+            if run.why is not None:
+                raise
+            reply = _failed(row, "cancelled", "the child cancelled its own run")
+        except ChildLockdownError as error:
+            reply = _failed(row, "lockdown", failure_line(error))
+        except BaseException as error:  # SystemExit, KeyboardInterrupt: the child's failure, not the loop's end
+            reply = _failed(row, "exception", failure_line(error))
+        if run.why is not None:  # it was asked to stop and ended in its own way
+            reply = _failed(row, *run.why)
+        reply.records = tuple(hosted.records)
+        return reply
+
+    def _answered(self, row: HandOffRow, response: object, delegated_to: tuple[str, ...]) -> ReplyRow:
+        try:
+            answer = read_answer(response)
+        except HandOffFault as fault:
+            return _failed(row, fault.reason, fault.message)
+        reply = _reply(row)
+        reply.usage = None if answer.usage is None else dict(answer.usage)
+        reply.delegated_to = answer.delegated_to or tuple(delegated_to)
+        if answer.text:
+            reply.final_response = self._cut(answer.text)
+        else:
+            reply.reason, reply.failure = "no_final_response", answer.error
+        return reply
+
+    async def _run_agent(self, run: RunInHost, identity: RunIdentity) -> Any:
+        call = self._call
+        assert call is not None
+        row = run.row
+        answering = call(
+            row.task,
+            scope=self._scope,
+            run_id=identity.run_id,
+            agent_depth=row.agent_depth,
+            root_run_id=identity.root_run_id,
+            parent_run_id=identity.parent_run_id,
+        )
+        return await (_outlasting(answering) if call.blocking else answering)
+
+    def _cut(self, text: str) -> str:
+        raw = text.encode("utf-8", "surrogatepass")
+        if len(raw) <= self._answer_bytes:
+            return text
+        mark = f"\n... (cut: the whole answer has {len(raw)} bytes, {self._answer_bytes} are allowed)"
+        return raw[: self._answer_bytes - len(mark)].decode("utf-8", "ignore") + mark
+
+    # ---- stop and close
+
+    def stop(self, call_id: str, reason: str, words: str) -> bool:
+        """Ask one run to stop, or refuse it ahead of its arrival; False when it is unknown or has ended."""
+        run = self._runs.get(call_id)
+        if run is None:
+            if call_id not in self._ids_seen:  # its batch may be behind this cancel
+                self._remember(call_id, "cancelled")
+            return False
+        run.stop(reason, words)
+        return True
+
+    def stop_all(self, reason: str, words: str) -> tuple[asyncio.Task[Any], ...]:
+        """Refuse new runs and ask all present ones to stop; gives their tasks."""
+        self._closing = True
+        runs = tuple(self._runs.values())
+        for run in runs:
+            run.stop(reason, words)
+        return tuple(run.task for run in runs)
+
+    def task_of(self, call_id: str) -> asyncio.Task[Any] | None:
+        """The task that serves a run; None when it is unknown or has ended."""
+        run = self._runs.get(call_id)
+        return None if run is None else run.task
+
+    @property
+    def in_flight(self) -> int:
+        """Runs present, waiting ones included."""
+        return len(self._runs)
+
+    async def flush_background_tasks(self) -> None:
+        """The agent's own flush, where it has one."""
+        await _called(getattr(self._agent, "flush_background_tasks", None))
+
+    async def aclose(self) -> None:
+        """The agent's own close, where it has one, in the task that built it; no run starts any more."""
+        self._closing = True
+        await self._lifetime.do(lambda: _called(getattr(self._agent, "aclose", None)))
+
+    def _remember(self, call_id: str, how: Literal["used", "cancelled"]) -> None:
+        self._ids_seen[call_id] = how
+        if len(self._ids_seen) > REMEMBERED_IDS:
+            self._ids_seen.popitem(last=False)
+
+
+async def _called(method: Callable[[], Any] | None) -> None:
+    if callable(method):
+        result = method()
+        if inspect.isawaitable(result):
+            await result
+
+
+async def _outlasting(work: Awaitable[Any]) -> Any:
+    """Await ``work`` to its real end: a thread cannot be cancelled, and a run in one is not over before it is."""
+    running = asyncio.ensure_future(work)
+    cancelled = False
+    while True:
+        try:
+            result = await asyncio.shield(running)
+        except asyncio.CancelledError:
+            if running.cancelled():
+                raise
+            cancelled = True
+        else:
+            if cancelled:
+                raise asyncio.CancelledError
+            return result
+
+
+def _reply(row: HandOffRow) -> ReplyRow:
+    return ReplyRow(row.call_id, run_id=row.run_id, root_run_id=row.root_run_id, parent_run_id=row.parent_run_id)
+
+
+def _failed(row: HandOffRow, reason: str, words: str) -> ReplyRow:
+    reply = _reply(row)
+    reply.reason, reply.failure = reason, words
+    return reply

@@ -1,0 +1,83 @@
+"""A child in the caller's own process: its turn and its deadline. Knows no host.
+
+A hosted child is bounded by its host; one that runs here is queued and cancelled here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from symfonic_ray.cluster.turns import Turns
+from symfonic_ray.delegation.adapted import AdaptedChild
+from symfonic_ray.delegation.errors import HandOffFault
+from symfonic_ray.delegation.lockdown import SeeThrough
+from symfonic_ray.kernel import Ambient, current_deadline
+
+UNWIND_SECONDS = 0.5  # a cancelled child may finish its own clean-up; one that will not is left behind
+
+_PRESENT: Ambient[tuple[str, ...]] = Ambient("symfonic_ray_local_children")
+
+
+class LocalChild(SeeThrough):
+    """An adapted child with bounded waits; runs of one instance do not overlap unless its placement says so.
+
+    Args:
+        adapted: the child.
+        turns: shared by all that run the same instance.
+        max_seconds: the bound where no deadline is in force.
+    """
+
+    def __init__(self, adapted: AdaptedChild, turns: Turns, *, max_seconds: float) -> None:
+        self.agent = adapted
+        self._turns = turns
+        self._max_seconds = max_seconds
+
+    async def run(
+        self,
+        query: str,
+        *,
+        scope: Any = None,
+        run_id: str | None = None,
+        agent_depth: int = 0,
+        root_run_id: str | None = None,
+        parent_run_id: str | None = None,
+    ) -> Any:
+        """Run the agent and return its response as it is.
+
+        Raises:
+            HandOffFault: reason ``timeout``.
+        """
+        limit = current_deadline()
+        seconds = self._max_seconds if limit is None else min(limit.remaining(now=time.monotonic()), self._max_seconds)
+        running = asyncio.ensure_future(
+            self._in_turn(
+                query,
+                scope=scope,
+                run_id=run_id,
+                agent_depth=agent_depth,
+                root_run_id=root_run_id,
+                parent_run_id=parent_run_id,
+            )
+        )
+        try:
+            done, _ = await asyncio.wait((running,), timeout=seconds)
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait((running,), timeout=UNWIND_SECONDS)
+            raise
+        if done:
+            return running.result()
+        running.cancel()
+        await asyncio.wait((running,), timeout=UNWIND_SECONDS)
+        how = "it was cancelled" if running.done() else "it ignored its cancellation and still runs in this process"
+        raise HandOffFault("timeout", f"no answer within {seconds:.3g} seconds; {how}")
+
+    async def _in_turn(self, query: str, **told: Any) -> Any:
+        """The run, once the instance is free; one that comes back to it from further down its own tree goes ahead."""
+        name = self.agent.name
+        above = _PRESENT.current() or ()
+        async with self._turns.turn(name, above):
+            with _PRESENT.holding((*above, name)):
+                return await self.agent.run(query, **told)

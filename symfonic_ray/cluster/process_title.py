@@ -1,0 +1,45 @@
+"""How a host shows itself in a process list: fleet, a hash of its scope, and child. Never the scope's own name."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import ray._raylet
+
+from symfonic_ray.cluster.blueprint import SHARED
+from symfonic_ray.kernel import scope_hash
+
+_RAYLET: Any = ray._raylet  # compiled: its names have no types
+
+PREFIX = "symfonic-ray"
+SETTLE_SECONDS = 0.05  # Ray writes its own title at the end of each call; ours follows once the calls rest
+
+
+def host_title(pool: str, scope_key: str, group: str) -> str:
+    """Such as ``symfonic-ray readers 4fe1a9c3d2b70e58 reader``."""
+    return f"{PREFIX} {pool} {scope_hash(scope_key)} {'(all children)' if group == SHARED else group}"
+
+
+class ProcessTitle:
+    """The title of this process; belongs to one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._title = ""
+        self._pending: asyncio.TimerHandle | None = None
+
+    def set(self, pool: str, scope_key: str, group: str) -> None:
+        """Fix the title for the rest of the process's life."""
+        self._title = host_title(pool, scope_key, group)
+        _RAYLET.setproctitle(self._title)
+
+    def assert_soon(self) -> None:
+        """Write the title again after the current call, since Ray overwrites it."""
+        if self._title and self._pending is None:
+            self._pending = self._loop.call_later(SETTLE_SECONDS, self._assert)
+
+    def _assert(self) -> None:
+        self._pending = None
+        if _RAYLET.getproctitle() != self._title:
+            _RAYLET.setproctitle(self._title)

@@ -1,0 +1,308 @@
+"""Children for many tenants: one fleet a scope, composed on demand, never shared. Owns the controller, not hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from symfonic_ray.admission import Placement, PoolLimits, RunLimits
+from symfonic_ray.cluster.blueprint import PoolPlan
+from symfonic_ray.cluster.controller import FleetControllerActor
+from symfonic_ray.cluster.directory import Directory
+from symfonic_ray.cluster.faults import classify
+from symfonic_ray.cluster.fleet import ScopedFleet
+from symfonic_ray.cluster.local_child import LocalChild
+from symfonic_ray.cluster.plan import pool_plan
+from symfonic_ray.cluster.remote_call import answer_of
+from symfonic_ray.cluster.runner import RemoteChild
+from symfonic_ray.cluster.teardown import STOP_GRACE_SECONDS, kill
+from symfonic_ray.cluster.turns import Turns
+from symfonic_ray.delegation.adapted import adapt_child
+from symfonic_ray.delegation.context import DelegationContext
+from symfonic_ray.delegation.declarations import ChildDeclaration, PrebuiltChild
+from symfonic_ray.delegation.depth import DepthPolicy
+from symfonic_ray.delegation.errors import ChildBuildError, DelegationError
+from symfonic_ray.delegation.roster import RosterEntry
+from symfonic_ray.delegation.values import TeardownReport
+from symfonic_ray.kernel import scope_key as key_of
+
+CONTROLLER_SECONDS = 30.0  # starting one process on a busy machine
+CLOSE_MARGIN_SECONDS = 5.0
+
+
+class PoolClosedError(DelegationError):
+    """A pool that was closed, or was never entered, is asked for a scope."""
+
+    def __init__(self, pool: str) -> None:
+        super().__init__(pool)
+        self.pool = pool
+
+    def __str__(self) -> str:
+        return f"the pool {self.pool!r} is not open; use it inside its 'async with' block"
+
+
+@dataclass(slots=True)
+class _Live:
+    """One scope that has a fleet."""
+
+    fleet: ScopedFleet
+    directory: Directory
+    holds: int = 0
+    closing: asyncio.Task[TeardownReport] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeStats:
+    """What one scope uses now."""
+
+    holds: int
+    """``pool.scope`` blocks that are inside."""
+    closing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStats:
+    """What a pool uses now, as its own process knows it."""
+
+    live_scopes: int
+    scopes: Mapping[str, ScopeStats] = field(default_factory=dict)
+
+
+class ScopedPool:
+    """Made by ``Cluster.pool``; an async context manager. Leaving it closes every scope."""
+
+    def __init__(
+        self,
+        children: Iterable[ChildDeclaration],
+        *,
+        max_depth: int,
+        placements: Mapping[str, Placement],
+        limits: PoolLimits,
+        run_limits: RunLimits,
+        parent_config: Any,
+        parent_provider: Any,
+        name: str | None,
+    ) -> None:
+        self._declared = tuple(children)
+        self._plan: PoolPlan = pool_plan(
+            self._declared,
+            max_depth=DepthPolicy(max_depth).max_depth,
+            placements=placements,
+            limits=limits,
+            run_limits=run_limits,
+            parent_config=parent_config,
+            parent_provider=parent_provider,
+            name=name or f"pool-{os.getpid()}",
+        )
+        self._turns = {
+            child.name: Turns(placements.get(child.name, Placement()).concurrency)
+            for child in self._declared
+            if isinstance(child, PrebuiltChild)
+        }
+        self._live: dict[str, _Live] = {}
+        self._composing: dict[str, asyncio.Lock] = {}
+        self._reports: dict[str, TeardownReport] = {}
+        self._controller: Any = None
+        self._starting = asyncio.Lock()
+        self._open = False
+        self._ending: asyncio.Task[TeardownReport] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that process titles carry."""
+        return self._plan.name
+
+    async def __aenter__(self) -> ScopedPool:
+        self._open = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def scope(self, scope: Any) -> AsyncIterator[ScopedFleet]:
+        """Hold one scope's fleet for a block; entering builds what is not built, leaving only releases the hold.
+
+        Raises:
+            ScopeError: for a scope that cannot name one tenant.
+            ChildBuildError: if a child could not be built; then nothing of a new scope is left running.
+            PoolClosedError: outside the pool's own block.
+        """
+        key = key_of(scope)
+        async with self._composing.setdefault(key, asyncio.Lock()):
+            live = await self._entered(scope, key)
+            live.holds += 1
+        try:
+            yield live.fleet
+        finally:
+            live.holds -= 1
+
+    async def _entered(self, scope: Any, key: str) -> _Live:
+        if not self._open:
+            raise PoolClosedError(self.name)
+        live = self._live.get(key)
+        if live is not None and live.closing is not None:
+            await asyncio.wait((live.closing,))
+            live = self._live.get(key)
+        if self._hosted:
+            await self._composed(scope, key)
+        if live is None:
+            live = self._live[key] = self._equipped(scope, key)
+            self._reports.pop(key, None)
+        return live
+
+    @property
+    def _hosted(self) -> bool:
+        """Whether any process is needed at all: not below a ceiling of 0, nor for handed children alone."""
+        return bool(self._plan.children) and self._plan.max_depth > 0
+
+    async def _composed(self, scope: Any, key: str) -> None:
+        controller = await self._controlled()
+        seconds = 2 * self._plan.limits.build_seconds + self._closing_seconds()
+        try:
+            failures = await answer_of(controller.compose.remote(scope, key), seconds)
+        except TimeoutError:
+            raise ChildBuildError(
+                "", "build_timeout", f"the controller gave no answer in {seconds:g} seconds"
+            ) from None
+        except RayError as error:
+            raise ChildBuildError(
+                "", "controller_lost", f"the fleet's controller is gone: {classify(error).words}"
+            ) from None
+        if failures:
+            self._live.pop(key, None)
+            first = failures[0]
+            raise ChildBuildError(first.child, first.reason, first.cause)
+
+    async def _controlled(self) -> Any:
+        """The controller, started at the first scope that needs a host."""
+        async with self._starting:
+            if self._controller is None:
+                here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+                controller: Any = FleetControllerActor.options(scheduling_strategy=here).remote()
+                try:
+                    await answer_of(controller.take.remote(self._plan), CONTROLLER_SECONDS)
+                except (TimeoutError, RayError) as error:
+                    await kill(controller)
+                    words = f"the fleet's controller did not start within {CONTROLLER_SECONDS:g} seconds"
+                    raise ChildBuildError("", "busy", words) from error
+                self._controller = controller
+            return self._controller
+
+    def _equipped(self, scope: Any, key: str) -> _Live:
+        plan = self._plan
+        fleet = ScopedFleet(plan, scope, key)
+        directory = Directory(self._controller, scope, key, plan)
+        context = DelegationContext(resolve_scope=lambda: scope)
+        entries = []
+        for child in self._declared:
+            runner: LocalChild | RemoteChild
+            if isinstance(child, PrebuiltChild):
+                adapted = adapt_child(child.name, child.agent, context)
+                runner = LocalChild(adapted, self._turns[child.name], max_seconds=plan.run_limits.max_seconds)
+            else:
+                runner = RemoteChild(
+                    child.name,
+                    directory,
+                    limits=plan.run_limits,
+                    payload_bytes=plan.limits.payload_bytes,
+                    keep=fleet.keep,
+                )
+            entries.append(
+                RosterEntry(
+                    name=child.name,
+                    description=child.description,
+                    runner=runner,
+                    when_to_use=child.when_to_use,
+                    owned=child.owned and self._hosted,
+                )
+            )
+        fleet.equip(entries, context=context)
+        return _Live(fleet, directory)
+
+    async def close_scope(self, scope: Any) -> TeardownReport:
+        """Close a scope at once, whoever holds it; what runs ends in a record (``cancelled``).
+
+        Returns:
+            What flush and close came to; the same report again until the scope is opened anew.
+        """
+        return await self._close_key(key_of(scope))
+
+    async def _close_key(self, key: str) -> TeardownReport:
+        live = self._live.get(key)
+        if live is None:
+            return self._reports.get(key, TeardownReport(verb="flush+aclose"))
+        if live.closing is None:
+            live.closing = asyncio.create_task(self._closed(key, live))
+        return await asyncio.shield(live.closing)
+
+    async def _closed(self, key: str, live: _Live) -> TeardownReport:
+        live.directory.closed = True
+        report = TeardownReport(verb="flush+aclose")
+        if self._controller is not None:
+            seconds = self._closing_seconds()
+            try:
+                report = await answer_of(self._controller.close_scope.remote(key), seconds)
+            except TimeoutError:
+                report = self._lost_report(f"the controller did not end it within {seconds:g} seconds")
+            except RayError:
+                report = self._lost_report("the controller is gone, and the child's process with it")
+        self._live.pop(key, None)
+        self._reports[key] = report
+        return report
+
+    def _lost_report(self, words: str) -> TeardownReport:
+        names = tuple(child.name for child in self._plan.children)
+        failures = tuple(f"{name}: neither flushed nor closed: {words}" for name in names)
+        return TeardownReport(verb="flush+aclose", attempted=len(names), failures=failures)
+
+    def _closing_seconds(self) -> float:
+        limits = self._plan.limits
+        graces = limits.flush_seconds + limits.close_seconds + limits.terminate_seconds
+        return graces + STOP_GRACE_SECONDS + CLOSE_MARGIN_SECONDS
+
+    async def close(self) -> TeardownReport:
+        """Close every scope and the controller; repeated and concurrent calls get the first one's report."""
+        self._open = False
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._close())
+        try:
+            return await asyncio.shield(self._ending)
+        except asyncio.CancelledError:
+            await asyncio.wait((self._ending,))  # bounded by the graces; leaving processes behind is worse
+            raise
+
+    async def _close(self) -> TeardownReport:
+        reports = await asyncio.gather(*(self._close_key(key) for key in tuple(self._live)))
+        if self._controller is not None:
+            with suppress(RayError, TimeoutError):  # scopes that no fleet of ours knows: a composition cut short
+                await answer_of(self._controller.close.remote(), self._closing_seconds())
+            await kill(self._controller)
+        whole = TeardownReport(verb="flush+aclose")
+        for report in reports:
+            whole = TeardownReport(
+                verb=whole.verb,
+                attempted=whole.attempted + report.attempted,
+                failures=whole.failures + report.failures,
+            )
+        return whole
+
+    def stats(self) -> PoolStats:
+        """What the pool uses now."""
+        return PoolStats(
+            live_scopes=len(self._live),
+            scopes={
+                key: ScopeStats(holds=live.holds, closing=live.closing is not None) for key, live in self._live.items()
+            },
+        )

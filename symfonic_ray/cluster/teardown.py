@@ -1,0 +1,87 @@
+"""How one host ends: no new runs, flush, close, its own exit, kill. Each step is bounded and the next always comes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from symfonic_ray.admission import PoolLimits
+from symfonic_ray.cluster.remote_call import answer_of
+from symfonic_ray.delegation.lifecycle import ChildLifecycle
+from symfonic_ray.delegation.values import TeardownReport
+
+STOP_GRACE_SECONDS = 1.0  # a cancelled run that has not ended by then is left to the kill
+ANSWER_MARGIN_SECONDS = 1.0  # for the way to the host and back on a busy machine
+GONE_SECONDS = 2.0
+
+
+class CleanUpError(RuntimeError):
+    """A child's flush or close went wrong; the words come from its host."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.words = words
+
+    def __str__(self) -> str:
+        return self.words
+
+
+class ChildOnHost:
+    """A hosted child as ``ChildLifecycle`` sees it."""
+
+    __slots__ = ("_handle", "_limits", "_name")
+
+    def __init__(self, handle: Any, name: str, limits: PoolLimits) -> None:
+        self._handle, self._name, self._limits = handle, name, limits
+
+    async def flush_background_tasks(self) -> None:
+        """Flush the child in its host."""
+        seconds = self._limits.flush_seconds
+        await _ask(self._handle.flush.remote(self._name, seconds), seconds)
+
+    async def aclose(self) -> None:
+        """Close the child in its host."""
+        seconds = self._limits.close_seconds
+        await _ask(self._handle.close.remote(self._name, seconds), seconds)
+
+
+async def end_host(handle: Any, names: tuple[str, ...], limits: PoolLimits) -> TeardownReport:
+    """End one host; ``attempted`` counts its children. Never raises for what the host or a child does."""
+    with suppress(RayError, TimeoutError):
+        await answer_of(handle.stop_runs.remote(STOP_GRACE_SECONDS), STOP_GRACE_SECONDS + ANSWER_MARGIN_SECONDS)
+    grace = max(limits.flush_seconds, limits.close_seconds) + 2 * ANSWER_MARGIN_SECONDS
+    children = [ChildOnHost(handle, name, limits) for name in names]
+    report = await ChildLifecycle(children, grace_seconds=grace, names=names).shutdown()
+    await leave(handle, limits.terminate_seconds)
+    return TeardownReport(verb=report.verb, attempted=len(names), failures=report.failures)
+
+
+async def leave(handle: Any, terminate_seconds: float) -> None:
+    """Let a host exit by itself, so that its exit hooks run; then kill it whatever it did."""
+    with suppress(RayError, TimeoutError):
+        await answer_of(handle.__ray_terminate__.remote(), terminate_seconds)
+    await kill(handle)
+
+
+async def kill(handle: Any) -> None:
+    """Kill a host and wait, within bounds, until Ray says that it is gone."""
+    with suppress(RayError, ValueError):
+        ray.kill(handle, no_restart=True)
+    with suppress(RayError, TimeoutError):
+        await answer_of(handle.ping.remote(), GONE_SECONDS)
+        await asyncio.sleep(0)
+
+
+async def _ask(reference: Any, seconds: float) -> None:
+    try:
+        words = await answer_of(reference, seconds + ANSWER_MARGIN_SECONDS)
+    except TimeoutError:
+        raise CleanUpError(f"its host did not answer within {seconds:g} seconds") from None
+    except RayError:
+        raise CleanUpError("its host is gone") from None
+    if words:
+        raise CleanUpError(words)
