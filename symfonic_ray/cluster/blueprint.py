@@ -40,6 +40,8 @@ class PoolPlan:
     max_depth: int
     limits: PoolLimits
     run_limits: RunLimits
+    import_paths: tuple[str, ...] = ()
+    """Folders that the caller imports from; a host on a machine that has them does too."""
 
     def child(self, name: str) -> ChildBlueprint:
         """The blueprint of a child that this plan holds."""

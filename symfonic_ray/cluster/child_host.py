@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import ray
@@ -49,6 +51,7 @@ class ChildHost:
             return os.getpid(), (BuildFailure("", "scope_mismatch", "this host is bound already"),)
         self._binding = binding
         plan = binding.plan
+        _import_from(plan.import_paths)
         self._title.set(plan.name, binding.scope_key, binding.group)
         builds = []
         for blueprint in plan.group(binding.group):
@@ -160,6 +163,10 @@ class ChildHost:
         """Do ``work`` on the other loop; ``TimeoutError`` when that loop does not get to it in time."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         return await asyncio.wait_for(asyncio.wrap_future(future), bound_seconds)
+
+
+def _import_from(places: tuple[str, ...]) -> None:
+    sys.path.extend(place for place in places if place not in sys.path and Path(place).is_dir())
 
 
 async def _outcome_of(work: Coroutine[Any, Any, None], grace_seconds: float) -> str:

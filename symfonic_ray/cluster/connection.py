@@ -8,20 +8,23 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
+import grpc
 import ray
 
 from symfonic_ray.admission import Placement, PoolLimits, RunLimits
+from symfonic_ray.cluster.ray_thread import RayThread
 from symfonic_ray.cluster.scoped_pool import ScopedPool
 from symfonic_ray.delegation.declarations import ChildDeclaration
 from symfonic_ray.kernel.text import failure_line
 
-REACH_SECONDS = 4.0
+REACH_SECONDS = 2.0
+HANDSHAKE_SECONDS = 2.0
 JOIN_SECONDS = 10.0  # spec/cluster.md
 START_SECONDS = 90.0  # 4 to 30 s seen on two loaded cores; Ray's own bound for a node's start is 30 s
 STOP_SECONDS = 30.0
@@ -50,8 +53,7 @@ class Cluster:
         self._owned = False
         self._joined = False
         self._environment: dict[str, str | None] = {}
-        # One thread from start to stop: Ray's processes are bound to the life of the thread that started them.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ray-start")
+        self._thread = RayThread()
 
     @classmethod
     def connect(cls, address: str | None = None, *, num_cpus: int | None = None, log_level: str = "ERROR") -> Cluster:
@@ -145,17 +147,17 @@ class Cluster:
             "num_cpus": self._num_cpus,
         }
         problem: BaseException | None = None
+        self._owned = True  # from here on: a start that is cut short is stopped by the same thread once it is through
         for _ in range(2):  # "The current node timed out during startup" on a loaded machine: once more, then say so
             try:
-                await self._in_thread(lambda: ray.init(**options), START_SECONDS)
+                await self._thread.do(lambda: ray.init(**options), START_SECONDS)
             except TimeoutError as error:
                 problem = error
                 break
             except Exception as error:  # Ray raises bare Exceptions here
                 problem = error
-                await self._in_thread(ray.shutdown, STOP_SECONDS)
+                await self._thread.do(ray.shutdown, STOP_SECONDS)
             else:
-                self._owned = True
                 return
         words = f"a local one did not start within {START_SECONDS:g} seconds"
         if problem is not None and not isinstance(problem, TimeoutError):
@@ -170,9 +172,12 @@ class Cluster:
                 await asyncio.wait_for(asyncio.to_thread(_reach, *place), REACH_SECONDS + 1.0)
             except (OSError, TimeoutError) as error:
                 raise ClusterUnreachableError(address, failure_line(error), hint) from None
+            if not await asyncio.to_thread(_speaks_grpc, *place):
+                problem = "something listens there, but it does not answer as Ray does"
+                raise ClusterUnreachableError(address, problem, hint)
         options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": self._log_level}
         try:
-            await self._in_thread(lambda: ray.init(**options), JOIN_SECONDS - REACH_SECONDS)
+            await self._thread.do(lambda: ray.init(**options), JOIN_SECONDS - REACH_SECONDS - HANDSHAKE_SECONDS)
         except TimeoutError:
             problem = f"something listens there, but Ray did not let us in within {JOIN_SECONDS:g} seconds"
             raise ClusterUnreachableError(address, problem, hint) from None
@@ -184,22 +189,16 @@ class Cluster:
         try:
             if self._owned or self._joined:
                 self._owned = self._joined = False
-                await self._in_thread(ray.shutdown, STOP_SECONDS)
+                with suppress(TimeoutError):  # the thread goes on and stops it when it can
+                    await self._thread.do(ray.shutdown, STOP_SECONDS)
         finally:
-            self._thread.shutdown(wait=False)
+            self._thread.end()
             for name, value in self._environment.items():
                 if value is None:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
             self._environment = {}
-
-    async def _in_thread(self, work: Callable[[], Any], seconds: float) -> Any:
-        future = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        done, _ = await asyncio.wait((future,), timeout=seconds)
-        if not done:
-            raise TimeoutError
-        return future.result()
 
     def _set_environment(self) -> None:
         """Ray writes into this process's environment; what it was before comes back when we leave."""
@@ -219,6 +218,16 @@ def _host_and_port(address: str) -> tuple[str, int] | None:
 def _reach(host: str, port: int) -> None:
     with socket.create_connection((host, port), timeout=REACH_SECONDS):
         pass
+
+
+def _speaks_grpc(host: str, port: int) -> bool:
+    """Whether a gRPC server answers, as Ray's do: ``ray.init`` itself knocks for a minute and cannot be called off."""
+    with grpc.insecure_channel(f"{host}:{port}") as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=HANDSHAKE_SECONDS)
+        except grpc.FutureTimeoutError:
+            return False
+    return True
 
 
 def _hint_for(error: BaseException) -> str:

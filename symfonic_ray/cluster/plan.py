@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from symfonic_ray.admission import LimitError, Placement, PoolLimits, RunLimits
@@ -70,7 +72,18 @@ def pool_plan(
         max_depth=max_depth,
         limits=limits,
         run_limits=run_limits,
+        import_paths=_import_paths(),
     )
+
+
+def _import_paths() -> tuple[str, ...]:
+    """Where this process finds modules that no installation brings, such as a project's ``actors``.
+
+    Ray tells a host only of the script's own folder, and of none at all when an application is an installed command.
+    """
+    places = dict.fromkeys(str(Path(place or ".").resolve()) for place in sys.path)
+    installed = (sys.prefix, sys.base_prefix)
+    return tuple(place for place in places if Path(place).is_dir() and not place.startswith(installed))
 
 
 def _parcel(child: ChildDeclaration, plans: Mapping[str, ChildBuildPlan]) -> bytes | str:

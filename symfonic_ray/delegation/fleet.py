@@ -45,6 +45,8 @@ class HandOffStarted:
     name: str
     """What was asked; a name that is not a string is its bounded repr."""
     depth: int
+    task: str = ""
+    """The beginning of the task, on one line."""
 
 
 @dataclass(frozen=True, slots=True)

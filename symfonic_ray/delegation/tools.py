@@ -30,6 +30,7 @@ from symfonic_ray.delegation.values import (
 from symfonic_ray.kernel import current_run_identity
 from symfonic_ray.kernel.text import clipped, collapsed, failure_line
 
+LABEL_CHARACTERS = 120
 _KEYS = itertools.count(1)
 _NO_FACTS = HandOffFacts()
 
@@ -99,7 +100,7 @@ class DelegationTools:
         key = 0
         if self._observer is not None:
             key = next(_KEYS)
-            self._tell(HandOffStarted(key, name if isinstance(name, str) else shown(name), depth))
+            self._tell(HandOffStarted(key, name if isinstance(name, str) else shown(name), depth, _label(task)))
         record = await self._hand_off(name, task, depth, started)
         if self._observer is not None:
             self._tell(HandOffEnded(key, record))
@@ -208,6 +209,11 @@ def _record(
         fresh=facts.fresh,
         queue_position=facts.queue_position,
     )
+
+
+def _label(task: object) -> str:
+    """The beginning of a task, for whoever watches; a task that is no text is shown by its repr."""
+    return collapsed(task[: 2 * LABEL_CHARACTERS] if isinstance(task, str) else shown(task))[:LABEL_CHARACTERS]
 
 
 def _one_line(text: str) -> str:

@@ -1,0 +1,76 @@
+"""Every error of ours survives a pickle: type, words and facts. Ray carries errors that way."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import symfonic_ray
+from symfonic_ray.config.errors import ConfigProblem
+from symfonic_ray.delegation import DelegationOutcome, HandOffFacts
+
+EXAMPLES: dict[str, tuple[object, ...]] = {
+    "DelegationError": ("anything",),
+    "ChildDeclarationError": ("memo", "is odd"),
+    "DuplicateChildError": ("memo",),
+    "UnknownChildError": ("ghost", ("memo", "reader")),
+    "ChildLockdownError": ("memo", "holds a pen", ("memory_block_append",)),
+    "UnsanitisableChildConfigError": ("memo", "asks for a pen", ()),
+    "ChildBuildError": ("memo", "build_failed", "KeyError: 'url'"),
+    "HandOffFault": ("actor_died", "it is gone", HandOffFacts(run_id="r"), DelegationOutcome.CHILD_FAILED),
+    "ScopeError": ("'*'", "names no tenant"),
+    "LimitError": ("max_depth", "-1", "0 or more"),
+    "EnvelopeError": ("serialization", "is odd"),
+    "ClusterUnreachableError": ("127.0.0.1:1", "refused", "start it"),
+    "PoolClosedError": ("readers",),
+    "UnshippableError": ("build -> variable 'lock'", "TypeError: a lock"),
+    "CleanUpError": ("did not end",),
+    "ChildExitError": ("SystemExit", "3"),
+    "ProviderCannotBuildError": ("memo", "Provider"),
+    "ConfigError": (
+        (ConfigProblem(file="fleet.yaml", line=3, key="name", problem="is blank", remedy="name the fleet"),),
+    ),
+    "ImportStringError": ("actors.reader:built", "names no attribute", "check its spelling"),
+    "FleetOpenError": ("limits", "fleet.yaml: max_tokens is 5"),
+    "NotRunnableError": ("int",),
+    "UnnamedToolError": ("int",),
+    "MispairedOutcomesError": (3, 2),
+    "BodyAbandonedError": ("nobody waits",),
+    "WorkerDiedError": ("search",),
+    "UnreadableArgumentsError": ("are cut off",),
+    "DuplicateToolError": ("search",),
+    "MalformedPredicateError": ("7", "is a number"),
+}
+
+
+def our_errors() -> Iterator[type[BaseException]]:
+    """Every exception class that the package defines."""
+    for found in pkgutil.walk_packages(symfonic_ray.__path__, "symfonic_ray."):
+        if found.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(found.name)
+        for thing in vars(module).values():
+            if isinstance(thing, type) and issubclass(thing, BaseException) and thing.__module__ == module.__name__:
+                yield thing
+
+
+ERRORS = sorted(set(our_errors()), key=lambda error: error.__name__)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+def test_an_error_comes_back_from_a_pickle_as_it_was(error: type[BaseException]) -> None:
+    assert error.__name__ in EXAMPLES, f"give {error.__module__}.{error.__name__} an example here"
+    first = error(*EXAMPLES[error.__name__])
+    second = pickle.loads(pickle.dumps(first))
+    assert type(second) is error
+    assert str(second) == str(first)
+    assert str(first).strip()
+    assert vars(second) == vars(first)
+
+
+def test_there_is_no_example_without_its_error() -> None:
+    assert set(EXAMPLES) <= {error.__name__ for error in ERRORS}
