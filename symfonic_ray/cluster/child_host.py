@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +25,7 @@ from symfonic_ray.cluster.process_title import ProcessTitle
 from symfonic_ray.kernel.text import failure_line
 
 T = TypeVar("T")
+ACCEPTANCE_TICKS = 3  # quick children answer with the acceptance itself: one object less for each batch
 BLOCKING_RUNS = 64  # threads for agents whose run is a plain function; asyncio's own default is 6 on 2 cores
 
 
@@ -76,6 +76,40 @@ class ChildHost:
         assert self._binding is not None
         return pack_replies(self._address(child.name), replies)
 
+    async def run_batch(self, batch: bytes) -> AsyncIterator[bytes]:
+        """The replies to a sealed batch, in groups of what has ended since the last one.
+
+        The first group is the acceptance of the batch, and may be empty.
+
+        Raises:
+            EnvelopeError: for a batch that is not this host's; no child's code has run.
+        """
+        child, rows = self._opened(batch)
+        address = self._address(child.name)
+        ended: list[ReplyRow] = []
+        news = asyncio.Event()
+
+        async def serve(row: HandOffRow) -> None:
+            ended.append(await self._served(child, row))
+            news.set()
+
+        tasks = [self._loop.create_task(serve(row)) for row in rows]
+        for _ in range(ACCEPTANCE_TICKS):
+            await asyncio.sleep(0)
+            if len(ended) == len(rows):
+                break
+        left = len(rows)
+        while True:
+            news.clear()
+            group, ended[:] = list(ended), []
+            left -= len(group)
+            yield pack_replies(address, group) if group else b""
+            if not left:
+                break
+            await news.wait()
+        del tasks  # held until here: the loop keeps only weak references to tasks
+        self._title.assert_soon()
+
     def _opened(self, batch: object) -> tuple[HostedChild, list[HandOffRow]]:
         binding = self._binding
         if binding is None:
@@ -93,8 +127,11 @@ class ChildHost:
         if row.seconds_left is None:
             return await child.serve(row)
         words = "its time ran out"  # the caller knows how much it gave
-        with self._timer.at(time.monotonic() + row.seconds_left, lambda: child.stop(row.call_id, "timeout", words)):
+        entry = self._timer.add(self._loop.time() + row.seconds_left, lambda: child.stop(row.call_id, "timeout", words))
+        try:
             return await child.serve(row)
+        finally:
+            self._timer.drop(entry)
 
     def _address(self, child: str) -> Address:
         assert self._binding is not None
@@ -127,6 +164,15 @@ class ChildHost:
             return ()
         _, running = await asyncio.wait(tasks, timeout=grace_seconds)
         return tuple(tasks[task] for task in running)
+
+    @ray.method(concurrency_group="control")
+    async def cancel_below(self, runs: tuple[str, ...]) -> None:
+        """Stop every run below one of ``runs``, and refuse those that arrive later; does not wait for them to end."""
+        self._loop.call_soon_threadsafe(self._cancel_below, runs)
+
+    def _cancel_below(self, runs: tuple[str, ...]) -> None:
+        for child in self._children.values():
+            child.stop_below(frozenset(runs))
 
     @ray.method(concurrency_group="control")
     async def stop_runs(self, grace_seconds: float) -> bool:

@@ -88,11 +88,23 @@ class FleetController:
             return BuildFailure(child, "shutting_down", "its scope is closed")
         return await seats.seat(plan.child(child).group)
 
-    async def retire(self, scope_key: str, child: str, generation: int, why: str) -> None:
-        """Kill a host that a caller found lost or stuck."""
+    async def retire(
+        self, scope_key: str, child: str, generation: int, why: str, orphaned: tuple[str, ...] = ()
+    ) -> None:
+        """Kill a host that a caller found lost or stuck, and cancel what its runs had handed on.
+
+        Args:
+            scope_key: of the host.
+            child: one that the host served.
+            generation: of the host; an earlier one changes nothing.
+            why: for the reason of a quarantine.
+            orphaned: runs that the caller had at the host.
+        """
         plan, _ = self._taken()
         if (seats := self._scopes.get(scope_key)) is not None:
             await seats.retire(plan.child(child).group, generation, why)
+            if orphaned:
+                await seats.cancel_below(orphaned)
 
     async def closed(self, scope_key: str, child: str, generation: int) -> None:
         """A caller has closed a child for good."""

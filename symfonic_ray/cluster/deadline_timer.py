@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 
-class _Entry:
+class TimerEntry:
+    """One deadline."""
+
     __slots__ = ("call", "expires_at")
 
     def __init__(self, expires_at: float, call: Callable[[], object]) -> None:
         self.expires_at = expires_at
         self.call: Callable[[], object] | None = call
 
-    def __lt__(self, other: _Entry) -> bool:
+    def __lt__(self, other: TimerEntry) -> bool:
         return self.expires_at < other.expires_at
 
 
@@ -28,27 +29,28 @@ class DeadlineTimer:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._heap: list[_Entry] = []
+        self._heap: list[TimerEntry] = []
         self._dead = 0
         self._handle: asyncio.TimerHandle | None = None
 
-    @contextmanager
-    def at(self, expires_at: float, call: Callable[[], object]) -> Iterator[None]:
-        """Call ``call`` at ``expires_at`` (seconds, monotonic) unless the block is left before."""
-        entry = _Entry(expires_at, call)
+    def add(self, expires_at: float, call: Callable[[], object]) -> TimerEntry:
+        """Call ``call`` at ``expires_at`` (seconds on the loop's clock) unless the entry is dropped before."""
+        entry = TimerEntry(expires_at, call)
         heapq.heappush(self._heap, entry)
         if self._heap[0] is entry:
             self._arm()
-        try:
-            yield
-        finally:
-            if entry.call is not None:
-                entry.call = None
-                self._dead += 1
-                if self._dead > 64 and self._dead * 2 > len(self._heap):  # else long deadlines pile up
-                    self._heap = [kept for kept in self._heap if kept.call is not None]
-                    heapq.heapify(self._heap)
-                    self._dead = 0
+        return entry
+
+    def drop(self, entry: TimerEntry) -> None:
+        """Forget an entry; nothing happens to one that has rung."""
+        if entry.call is None:
+            return
+        entry.call = None
+        self._dead += 1
+        if self._dead > 64 and self._dead * 2 > len(self._heap):  # else long deadlines pile up
+            self._heap = [kept for kept in self._heap if kept.call is not None]
+            heapq.heapify(self._heap)
+            self._dead = 0
 
     def _arm(self) -> None:
         if self._handle is not None:

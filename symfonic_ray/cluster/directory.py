@@ -13,6 +13,7 @@ from ray.exceptions import RayError
 
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.courier import Courier
+from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address
 from symfonic_ray.cluster.remote_call import answer_of
 from symfonic_ray.cluster.teardown import GONE_SECONDS, ChildOnHost
@@ -49,6 +50,10 @@ class Directory:
         self._links: dict[str, HostLink] = {}
         self._finding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._closed_children: set[str] = set()
+        self._orphaned: dict[HostLink, list[str]] = {}
+        self._reports: dict[HostLink, asyncio.Future[None]] = {}
+        self.timer = DeadlineTimer(asyncio.get_running_loop())
+        """Of the deadlines of this scope's hand-offs."""
         self.closed = False
         """Whether the scope was closed: what fails from then on was cancelled."""
 
@@ -82,15 +87,30 @@ class Directory:
         if self._links.get(link.child) is link:
             del self._links[link.child]
 
-    async def retire(self, link: HostLink, why: str) -> None:
+    async def retire(self, link: HostLink, why: str, run_id: str) -> None:
         """Have a host killed, by whatever was found to be wrong with it; its next hand-off builds another.
+
+        What the lost run had handed on is cancelled too, wherever in the scope it runs.
 
         Raises:
             HandOffFault: ``controller_lost``.
         """
         self.forget(link)
-        asked = self._controller.retire.remote(self.scope_key, link.child, link.generation, why)
-        await self._heard(asked, CONTROL_SECONDS + self._plan.limits.terminate_seconds)
+        orphaned = self._orphaned.setdefault(link, [])
+        orphaned.append(run_id)
+        if len(orphaned) == 1:
+            self._reports[link] = asyncio.ensure_future(self._report(link, why))
+        await asyncio.shield(self._reports[link])
+
+    async def _report(self, link: HostLink, why: str) -> None:
+        await asyncio.sleep(0)  # a host's death is found by all its callers in one tick: one word for all of them
+        runs = tuple(self._orphaned.pop(link))
+        try:
+            asked = self._controller.retire.remote(self.scope_key, link.child, link.generation, why, runs)
+            await self._heard(asked, CONTROL_SECONDS + self._plan.limits.terminate_seconds)
+        finally:
+            if link not in self._orphaned:
+                self._reports.pop(link, None)
 
     async def flush(self, child: str) -> None:
         """Let a child finish its background work, where its host is up.

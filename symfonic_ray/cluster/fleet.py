@@ -42,7 +42,7 @@ class ScopedFleet:
         limits = self._plan.limits
         self._delegation = DelegationCapability(
             roster=roster,
-            tools=DelegationTools(roster=roster, depth=depth, context=context, observer=self._tell),
+            tools=DelegationTools(roster=roster, depth=depth, context=context),
             lifecycle=ChildLifecycle(
                 [row.runner for row in owned],
                 grace_seconds=max(limits.flush_seconds, limits.close_seconds) + limits.terminate_seconds + 5.0,
@@ -92,10 +92,13 @@ class ScopedFleet:
             A function that ends it. A listener that raises changes nothing.
         """
         self._listeners.append(listener)
+        self.delegation.tools.observer = self._tell
 
         def end() -> None:
             with suppress(ValueError):
                 self._listeners.remove(listener)
+            if not self._listeners:
+                self.delegation.tools.observer = None
 
         return end
 

@@ -25,7 +25,7 @@ from symfonic_ray.delegation.capability import DelegationCapability
 from symfonic_ray.delegation.errors import ChildLockdownError, HandOffFault
 from symfonic_ray.delegation.fleet import Fleet, serving
 from symfonic_ray.delegation.lockdown import assert_no_write_surface
-from symfonic_ray.kernel import Deadline, RunIdentity, deadline, run_identity
+from symfonic_ray.kernel import Deadline, RunIdentity, deadline, run_identity, together
 from symfonic_ray.kernel.text import failure_line
 
 REMEMBERED_IDS = 65_536  # call ids used or cancelled; a batch holds 256, so replays of minutes ago are known
@@ -62,6 +62,7 @@ class HostedChild:
         self._lifetime = LifetimeTask(blueprint.name)
         self._runs: dict[str, RunInHost] = {}
         self._ids_seen: OrderedDict[str, str] = OrderedDict()
+        self._lost_runs: OrderedDict[str, str] = OrderedDict()
         self._agent: Any = None
         self._call: AgentCall | None = None
         self._fleet: Fleet | None = None
@@ -117,7 +118,9 @@ class HostedChild:
                 return _failed(row, "cancelled", "it was cancelled before it came; nothing was run")
             case "used":
                 return _failed(row, "scope_mismatch", "its call id was used before; nothing was run")
-        self._remember(row.call_id, "used")
+        _remember(self._ids_seen, row.call_id, "used")
+        if self._lost_runs and not self._lost_runs.keys().isdisjoint(row.ancestors):
+            return _failed(row, "cancelled", "the run that asked for it was lost; nothing was run")
         if self._closing or self._call is None:
             return _failed(row, "shutting_down", "the child is being closed; nothing was run")
         return None
@@ -138,7 +141,7 @@ class HostedChild:
         try:
             assert_no_write_surface(self.name, self._agent)  # a tool added since the build
             capability: DelegationCapability = fleet.delegation
-            with run_identity(identity), deadline(limit), serving(fleet), HOSTED_RUN.holding(hosted):
+            with together(run_identity(identity), deadline(limit), serving(fleet), HOSTED_RUN.holding(hosted)):
                 async with capability.run_scope(depth=row.agent_depth, identity=identity) as active:
                     response = await self._run_agent(run, identity)
             reply = self._answered(row, response, active.delegated_to)
@@ -197,10 +200,18 @@ class HostedChild:
         run = self._runs.get(call_id)
         if run is None:
             if call_id not in self._ids_seen:  # its batch may be behind this cancel
-                self._remember(call_id, "cancelled")
+                _remember(self._ids_seen, call_id, "cancelled")
             return False
         run.stop(reason, words)
         return True
+
+    def stop_below(self, runs: frozenset[str]) -> None:
+        """Stop the runs that have one of ``runs`` above them, and refuse those that come later."""
+        for run_id in runs:
+            _remember(self._lost_runs, run_id, "lost")
+        for run in tuple(self._runs.values()):
+            if not runs.isdisjoint(run.row.ancestors):
+                run.stop("cancelled", "the run that asked for it was lost")
 
     def stop_all(self, reason: str, words: str) -> tuple[asyncio.Task[Any], ...]:
         """Refuse new runs and ask all present ones to stop; gives their tasks."""
@@ -229,10 +240,11 @@ class HostedChild:
         self._closing = True
         await self._lifetime.do(lambda: _called(getattr(self._agent, "aclose", None)))
 
-    def _remember(self, call_id: str, how: Literal["used", "cancelled"]) -> None:
-        self._ids_seen[call_id] = how
-        if len(self._ids_seen) > REMEMBERED_IDS:
-            self._ids_seen.popitem(last=False)
+
+def _remember(ids: OrderedDict[str, str], name: str, how: Literal["used", "cancelled", "lost"]) -> None:
+    ids[name] = how
+    if len(ids) > REMEMBERED_IDS:
+        ids.popitem(last=False)
 
 
 async def _called(method: Callable[[], Any] | None) -> None:

@@ -6,6 +6,7 @@ A hosted child is bounded by its host; one that runs here is queued and cancelle
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from typing import Any
 
@@ -17,6 +18,7 @@ from symfonic_ray.kernel import Ambient, current_deadline
 
 UNWIND_SECONDS = 0.5  # a cancelled child may finish its own clean-up; one that will not is left behind
 
+_NUMBERS = itertools.count(1)
 _PRESENT: Ambient[tuple[str, ...]] = Ambient("symfonic_ray_local_children")
 
 
@@ -76,8 +78,8 @@ class LocalChild(SeeThrough):
 
     async def _in_turn(self, query: str, **told: Any) -> Any:
         """The run, once the instance is free; one that comes back to it from further down its own tree goes ahead."""
-        name = self.agent.name
+        here = str(next(_NUMBERS))
         above = _PRESENT.current() or ()
-        async with self._turns.turn(name, above):
-            with _PRESENT.holding((*above, name)):
+        async with self._turns.turn(here, above):
+            with _PRESENT.holding((*above, here)):
                 return await self.agent.run(query, **told)

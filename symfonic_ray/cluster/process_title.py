@@ -13,7 +13,7 @@ from symfonic_ray.kernel import scope_hash
 _RAYLET: Any = ray._raylet  # compiled: its names have no types
 
 PREFIX = "symfonic-ray"
-SETTLE_SECONDS = 0.05  # Ray writes its own title at the end of each call; ours follows once the calls rest
+SETTLE_SECONDS = (0.05, 0.5)  # Ray writes its own title at the end of each call, on a loaded machine a while later
 
 
 def host_title(pool: str, scope_key: str, group: str) -> str:
@@ -37,9 +37,9 @@ class ProcessTitle:
     def assert_soon(self) -> None:
         """Write the title again after the current call, since Ray overwrites it."""
         if self._title and self._pending is None:
-            self._pending = self._loop.call_later(SETTLE_SECONDS, self._assert)
+            self._pending = self._loop.call_later(SETTLE_SECONDS[0], self._assert, SETTLE_SECONDS[1:])
 
-    def _assert(self) -> None:
-        self._pending = None
+    def _assert(self, later: tuple[float, ...]) -> None:
+        self._pending = self._loop.call_later(later[0], self._assert, later[1:]) if later else None
         if _RAYLET.getproctitle() != self._title:
             _RAYLET.setproctitle(self._title)

@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
-from dataclasses import replace
+from contextlib import suppress
 from typing import Any
 
 from ray.exceptions import RayError
 
 from symfonic_ray.admission import RunLimits
-from symfonic_ray.cluster.courier import new_call_id
+from symfonic_ray.cluster.courier import OverdueError, Parcel, new_call_id
 from symfonic_ray.cluster.directory import Directory, HostLink
-from symfonic_ray.cluster.envelope import EnvelopeError, HandOffRow, ReplyRow
+from symfonic_ray.cluster.envelope import EnvelopeError, HandOffRow
 from symfonic_ray.cluster.faults import classify
 from symfonic_ray.cluster.hosted_run import HOSTED_RUN, HostedRun
-from symfonic_ray.cluster.remote_call import answer_of
 from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import HandOffFacts, HandOffReply
@@ -71,121 +69,128 @@ class RemoteChild:
         run_id = run_id or new_run_id()
         caller = HOSTED_RUN.current()
         root = root_run_id or parent_run_id or run_id
-        facts = HandOffFacts(
-            run_id=run_id, root_run_id=root, parent_run_id=parent_run_id, scope_key=self._directory.scope_key
+        row = HandOffRow(
+            new_call_id(),
+            query,
+            agent_depth,
+            run_id,
+            root,
+            parent_run_id,
+            _ancestors(caller, root, parent_run_id),
+            None,
         )
         size = wire_bytes(query)
         if size > self._payload_bytes:
             words = f"the task has {size} bytes and {self._payload_bytes} are allowed; hand over a part or a reference"
-            raise HandOffFault("payload_too_large", words, facts)
-        expires_at = self._expires_at(caller)
-        row = HandOffRow(
-            call_id=new_call_id(),
-            task=query,
-            agent_depth=agent_depth,
-            run_id=run_id,
-            root_run_id=root,
-            parent_run_id=parent_run_id,
-            ancestors=_ancestors(caller, root, parent_run_id),
-            seconds_left=None,
-        )
-        waiting = caller.turn.given_back() if caller is not None and caller.gives_back else nullcontext()
-        async with waiting:
-            return await self._carried(row, facts, expires_at)
+            raise HandOffFault("payload_too_large", words, self._facts(row))
+        seconds = self._seconds(caller)
+        expires_at = time.monotonic() + seconds
+        if caller is None or not caller.gives_back:
+            return await self._carried(row, expires_at, seconds)
+        async with caller.turn.given_back():
+            return await self._carried(row, expires_at, seconds)
 
-    def _expires_at(self, caller: HostedRun | None) -> float:
-        """When this hand-off must have ended, on this process's monotonic clock."""
-        now = time.monotonic()
+    def _facts(self, row: HandOffRow, generation: int = 0, fresh: bool = False) -> HandOffFacts:
+        return HandOffFacts(
+            run_id=row.run_id,
+            root_run_id=row.root_run_id,
+            parent_run_id=row.parent_run_id,
+            scope_key=self._directory.scope_key,
+            generation=generation,
+            fresh=fresh,
+        )
+
+    def _seconds(self, caller: HostedRun | None) -> float:
+        """How long this hand-off may take."""
         limit = current_deadline()
-        remaining = self._limits.max_seconds if limit is None else limit.remaining(now=now)
+        remaining = self._limits.max_seconds if limit is None else limit.remaining(now=time.monotonic())
         if caller is not None:
             remaining = seconds_for_child(
                 remaining,
                 reserve_fraction=self._limits.reserve_fraction,
                 reserve_seconds=self._limits.reserve_seconds,
             )
-        return now + min(remaining, self._limits.max_seconds)
+        return min(remaining, self._limits.max_seconds)
 
-    async def _carried(self, row: HandOffRow, facts: HandOffFacts, expires_at: float) -> HandOffReply:
-        seconds = _left(expires_at)
+    async def _carried(self, row: HandOffRow, expires_at: float, seconds: float) -> HandOffReply:
+        link = self._directory.known(self._name) or await self._found(row, expires_at)
+        parcel = link.courier.send(row, expires_at)
+        overdue = self._directory.timer.add(expires_at + ANSWER_GRACE_SECONDS, parcel.expire)
         try:
-            link = self._directory.known(self._name)
-            if link is None:
-                link = await asyncio.wait_for(self._directory.link(self._name), _left(expires_at))
-        except TimeoutError:
-            raise HandOffFault("timeout", "time ran out before the child was ready; it was not run", facts) from None
-        except HandOffFault as fault:
-            raise HandOffFault(fault.reason, fault.message, facts) from None
-        facts = replace(facts, generation=link.generation)
-        row.seconds_left = _left(expires_at)
-        sending = asyncio.ensure_future(link.courier.carry(row))
-        try:
-            done, _ = await asyncio.wait((sending,), timeout=row.seconds_left + ANSWER_GRACE_SECONDS)
+            reply = await parcel.reply
         except asyncio.CancelledError:
-            await _surely(self._stop(link, row.call_id, sending))
+            await _surely(self._stop(link, parcel))
             raise
-        if not done:
-            how = await _surely(self._stop(link, row.call_id, sending))
-            raise HandOffFault("timeout", f"no answer within {seconds:.3g} seconds; {how}", facts)
-        reply = await self._heard(link, sending, facts)
-        if reply.reason == "timeout":
-            reply.failure = f"no answer within {seconds:.3g} seconds; it was stopped"
-        return self._reply(reply, facts)
-
-    async def _heard(self, link: HostLink, sending: asyncio.Future[ReplyRow], facts: HandOffFacts) -> ReplyRow:
-        """The reply row, or the fault that stands for its absence."""
-        try:
-            return sending.result()
-        except EnvelopeError as error:
-            raise HandOffFault(error.reason, str(error), facts) from None
+        except OverdueError:
+            how = await _surely(self._stop(link, parcel))
+            raise self._timed_out(row, link, seconds, how) from None
         except Exception as error:
-            if self._directory.closed:
-                raise HandOffFault("cancelled", "the scope was closed while the child worked", facts) from None
-            cause = getattr(error, "cause", None)
-            if isinstance(cause, EnvelopeError):
-                raise HandOffFault(cause.reason, str(cause), facts) from None
-            fault = classify(error)
-            if fault.lost:
-                try:
-                    await self._directory.retire(link, fault.reason)
-                except HandOffFault as lost:
-                    if lost.reason == "controller_lost":
-                        raise HandOffFault(lost.reason, lost.message, facts) from None
-            raise fault.raised(facts) from None
-
-    def _reply(self, row: ReplyRow, facts: HandOffFacts) -> HandOffReply:
-        for record in row.records:
+            raise await self._lost(link, error, self._facts(row, link.generation)) from None
+        finally:
+            self._directory.timer.drop(overdue)
+        for record in reply.records:
             self._keep(record)
-        if row.fresh:
-            facts = replace(facts, fresh=True)
-        if row.reason and row.reason != "no_final_response":
-            raise HandOffFault(row.reason, f"agent {self._name!r}: {row.failure}", facts)
+        if reply.reason == "timeout":
+            raise self._timed_out(row, link, seconds, "it was stopped")
+        facts = self._facts(row, link.generation, reply.fresh)
+        if reply.reason and reply.reason != "no_final_response":
+            raise HandOffFault(reply.reason, f"agent {self._name!r}: {reply.failure}", facts)
         return HandOffReply(
-            final_response=row.final_response,
+            final_response=reply.final_response,
             facts=facts,
-            usage=row.usage,
-            delegated_to=row.delegated_to,
-            error=row.failure,
+            usage=reply.usage,
+            delegated_to=reply.delegated_to,
+            error=reply.failure,
         )
 
-    async def _stop(self, link: HostLink, call_id: str, sending: asyncio.Future[ReplyRow]) -> str:
-        """Stop one call where it runs, or kill its host; what became of it, in words."""
+    async def _found(self, row: HandOffRow, expires_at: float) -> HostLink:
+        """The child's host, asked of the controller."""
         try:
-            asked = link.handle.cancel.remote(self._name, (call_id,), STOP_GRACE_SECONDS)
-            running = await answer_of(asked, STOP_GRACE_SECONDS + CONTROL_MARGIN_SECONDS)
+            return await asyncio.wait_for(self._directory.link(self._name), _left(expires_at))
         except TimeoutError:
-            running = (call_id,)
+            words = "time ran out before the child was ready; it was not run"
+            raise HandOffFault("timeout", words, self._facts(row)) from None
+        except HandOffFault as fault:
+            raise HandOffFault(fault.reason, fault.message, self._facts(row)) from None
+
+    def _timed_out(self, row: HandOffRow, link: HostLink, seconds: float, how: str) -> HandOffFault:
+        words = f"agent {self._name!r}: no answer within {seconds:.3g} seconds; {how}"
+        return HandOffFault("timeout", words, self._facts(row, link.generation))
+
+    async def _lost(self, link: HostLink, error: Exception, facts: HandOffFacts) -> HandOffFault:
+        """The fault that stands for an answer that will not come."""
+        if self._directory.closed:
+            return HandOffFault("cancelled", "the scope was closed while the child worked", facts)
+        if isinstance(error, EnvelopeError):
+            return HandOffFault(error.reason, str(error), facts)
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, EnvelopeError):
+            return HandOffFault(cause.reason, str(cause), facts)
+        fault = classify(error)
+        if fault.lost:
+            try:
+                await self._directory.retire(link, fault.reason, facts.run_id)
+            except HandOffFault as lost:
+                if lost.reason == "controller_lost":
+                    return HandOffFault(lost.reason, lost.message, facts)
+        return fault.raised(facts)
+
+    async def _stop(self, link: HostLink, parcel: Parcel) -> str:
+        """Stop one call where it runs, or kill its host; what became of it, in words."""
+        if link.courier.withdraw(parcel):
+            return "it had not left yet"
+        try:
+            asked = link.courier.stop(parcel.row.call_id, STOP_GRACE_SECONDS)
+            running = await asyncio.wait_for(asked, STOP_GRACE_SECONDS + CONTROL_MARGIN_SECONDS)
+        except TimeoutError:
+            running = True
         except RayError:
-            running = ()
-        how = "it was stopped"
-        if running:
-            how = "it did not stop and its process was killed; the next task gets a new one"
-            with suppress(HandOffFault):
-                await self._directory.retire(link, "did not stop")
-        sending.cancel()
-        with suppress(asyncio.CancelledError, Exception):
-            await sending
-        return how
+            running = False
+        if not running:
+            return "it was stopped"
+        with suppress(HandOffFault):
+            await self._directory.retire(link, "did not stop", parcel.row.run_id)
+        return "it did not stop and its process was killed; the next task gets a new one"
 
     async def flush_background_tasks(self) -> None:
         """Let the child finish its background work, if its host is up."""

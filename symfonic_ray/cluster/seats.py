@@ -116,6 +116,11 @@ class ScopeSeats:
         place.last_loss = why
         await kill(seat.handle)
 
+    async def cancel_below(self, runs: tuple[str, ...]) -> None:
+        """Stop, at every host of the scope, what these runs and their descendants had handed on."""
+        asked = [place.seat.handle.cancel_below.remote(runs) for place in self._places.values() if place.seat]
+        await asyncio.gather(*(answer_of(one, PROBE_SECONDS) for one in asked), return_exceptions=True)
+
     async def closed(self, child: str, group: str, generation: int) -> None:
         """Note that a child of a host was closed for good; the host leaves with its last child."""
         place = self._places.get(group)

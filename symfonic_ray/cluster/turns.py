@@ -8,20 +8,38 @@ TREES that cross, so a run on a cycle gives its turn back while it waits for a c
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
 class Turn:
-    """One run's presence in an instance."""
+    """One run's presence in an instance, for an ``async with`` block."""
 
-    __slots__ = ("_turns", "held")
+    __slots__ = ("_ancestors", "_run_id", "_turns", "held")
 
-    def __init__(self, turns: Turns, held: bool) -> None:
+    def __init__(self, turns: Turns, run_id: str, ancestors: tuple[str, ...]) -> None:
         self._turns = turns
-        self.held = held
-        """False where the run was let through because an ancestor is present."""
+        self._run_id = run_id
+        self._ancestors = ancestors
+        self.held = False
+        """Whether it is a turn at all: a run with an ancestor present is let through without one."""
+
+    async def __aenter__(self) -> Turn:
+        turns = self._turns
+        if turns.present.isdisjoint(self._ancestors):
+            if turns.free > 0:
+                turns.free -= 1
+            else:
+                await turns.take()
+            self.held = True
+        turns.present.add(self._run_id)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._turns.present.discard(self._run_id)
+        if self.held:
+            self._turns.give()
 
     @asynccontextmanager
     async def given_back(self) -> AsyncIterator[None]:
@@ -42,31 +60,19 @@ class Turns:
     """Turns of one instance, granted in the order of asking. Belongs to one event loop."""
 
     def __init__(self, concurrency: int) -> None:
-        self._free = concurrency
-        self._present: Counter[str] = Counter()
+        self.free = concurrency
+        self.present: set[str] = set()
+        """Runs inside now, by id."""
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    @asynccontextmanager
-    async def turn(self, run_id: str, ancestors: tuple[str, ...]) -> AsyncIterator[Turn]:
-        """Hold a turn for a block."""
-        held = not any(ancestor in self._present for ancestor in ancestors)
-        if held:
-            await self.take()
-        turn = Turn(self, held)
-        self._present[run_id] += 1
-        try:
-            yield turn
-        finally:
-            self._present[run_id] -= 1
-            if not self._present[run_id]:
-                del self._present[run_id]
-            if turn.held:
-                self.give()
+    def turn(self, run_id: str, ancestors: tuple[str, ...]) -> Turn:
+        """A turn to hold for an ``async with`` block."""
+        return Turn(self, run_id, ancestors)
 
     async def take(self) -> None:
         """Wait for a free turn and take it."""
-        if self._free > 0:
-            self._free -= 1
+        if self.free > 0:
+            self.free -= 1
             return
         granted = asyncio.get_running_loop().create_future()
         self._waiting.append(granted)
@@ -84,4 +90,4 @@ class Turns:
             if not granted.done():
                 granted.set_result(None)
                 return
-        self._free += 1
+        self.free += 1

@@ -5,8 +5,9 @@ All contexts of a process read one run in flight: a child that brings its own co
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 from typing import Any
 
 from symfonic_ray.delegation.contracts import RunSnapshots
@@ -80,26 +81,8 @@ class DelegationContext:
             depth: coerced to a non-negative int.
             identity: the current one by default.
         """
-        return self._scope(coerce_depth(depth), identity)
-
-    @asynccontextmanager
-    async def _scope(self, depth: int, identity: RunIdentity | None) -> AsyncIterator[ActiveRun]:
-        run = ActiveRun(depth, current_run_identity() if identity is None else identity)
-        if self._snapshots is None or depth == 0:
-            with _RUN.holding(run):
-                yield run
-            return
-        token = self._snapshots.open()
-        try:
-            with _RUN.holding(run):
-                yield run
-        except BaseException as error:
-            try:
-                self._snapshots.close(token)
-            except Exception as late:
-                error.add_note(f"closing the run's snapshot failed too: {type(late).__name__}")
-            raise
-        self._snapshots.close(token)
+        run = ActiveRun(coerce_depth(depth), current_run_identity() if identity is None else identity)
+        return _RunScope(run, self._snapshots if run.depth else None)
 
     def current_run(self) -> ActiveRun | None:
         """The run in flight; None outside one."""
@@ -124,3 +107,34 @@ class DelegationContext:
         run = _RUN.current()
         if run is not None:
             run.record(name)
+
+
+class _RunScope:
+    """One run for an ``async with`` block. A class, since every hand-off opens one and a generator costs more."""
+
+    __slots__ = ("_held", "_run", "_snapshots", "_token")
+
+    def __init__(self, run: ActiveRun, snapshots: RunSnapshots | None) -> None:
+        self._run = run
+        self._held = _RUN.holding(run)
+        self._snapshots = snapshots
+        self._token: Any = None
+
+    async def __aenter__(self) -> ActiveRun:
+        if self._snapshots is not None:
+            self._token = self._snapshots.open()
+        self._held.__enter__()
+        return self._run
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.__exit__()
+        if self._snapshots is None:
+            return
+        try:
+            self._snapshots.close(self._token)
+        except Exception as late:
+            if error is None:
+                raise
+            error.add_note(f"closing the run's snapshot failed too: {type(late).__name__}")

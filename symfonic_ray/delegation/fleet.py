@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from symfonic_ray.delegation.values import DelegationRecord
-from symfonic_ray.kernel import Ambient
+from symfonic_ray.kernel import Ambient, Holding
 
 if TYPE_CHECKING:
     from symfonic_ray.delegation.capability import DelegationCapability
@@ -78,6 +77,6 @@ def current_fleet() -> Fleet:
     return fleet
 
 
-def serving(fleet: Fleet) -> AbstractContextManager[Fleet]:
+def serving(fleet: Fleet) -> Holding:
     """Make ``fleet`` the current one for a ``with`` block; blocks nest."""
     return _FLEET.holding(fleet)

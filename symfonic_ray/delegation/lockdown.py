@@ -32,6 +32,8 @@ _WRITE_PREFIXES = (
     "replace_block",
     "rewrite_block",
 )
+_LOOKED_INTO = ("tools", "palette", "_graph", "config", "_config")
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})  # instances of these show no attribute of ours
 _PROVIDER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -89,6 +91,8 @@ def assert_no_write_surface(name: str, agent: Agent) -> Agent:
         ChildLockdownError: if its palette holds a write surface or a name that no provider accepts, or if its
             config asks for self-edit; says what to do.
     """
+    if all(map(_shows_nothing, _parts(agent))):
+        return agent
     for part in _parts(agent):
         if wants_block_self_edit(_attribute(part, "_config")) or wants_block_self_edit(_attribute(part, "config")):
             raise ChildLockdownError(
@@ -123,7 +127,16 @@ def _parts(agent: object) -> Iterator[object]:
     except TypeError:
         return
     for value in held:
-        yield _unwrapped(value)
+        if type(value) not in _PLAIN:
+            yield _unwrapped(value)
+
+
+def _shows_nothing(part: object) -> bool:
+    """Whether a part has none of the attributes that are looked into; the quick answer for nearly every run."""
+    try:
+        return not any(getattr(part, name, None) is not None for name in _LOOKED_INTO)
+    except Exception:
+        return False
 
 
 def _unwrapped(value: object) -> object:

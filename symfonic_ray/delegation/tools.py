@@ -59,7 +59,7 @@ class DelegationTools:
         self._depth = depth
         self._context = DelegationContext() if context is None else context
         self._record = record
-        self._observer = observer
+        self.observer = observer
 
     def specs(self) -> tuple[DelegationToolSpec, ...]:
         """The tools, described for a model."""
@@ -98,11 +98,11 @@ class DelegationTools:
         started = time.perf_counter()
         depth = self._depth.child_depth(self._context.current_depth())
         key = 0
-        if self._observer is not None:
+        if self.observer is not None:
             key = next(_KEYS)
             self._tell(HandOffStarted(key, name if isinstance(name, str) else shown(name), depth, _label(task)))
         record = await self._hand_off(name, task, depth, started)
-        if self._observer is not None:
+        if self.observer is not None:
             self._tell(HandOffEnded(key, record))
         return record
 
@@ -155,8 +155,8 @@ class DelegationTools:
 
     def _tell(self, event: HandOffEvent) -> None:
         with suppress(Exception):
-            if self._observer is not None:
-                self._observer(event)
+            if self.observer is not None:
+                self.observer(event)
 
 
 def _read(name: object, depth: int, started: float, response: object) -> DelegationRecord:

@@ -6,10 +6,9 @@ Only seconds LEFT cross a process border, never an instant: clocks of two machin
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from symfonic_ray.kernel.ambient import Ambient
+from symfonic_ray.kernel.ambient import Ambient, Holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,6 @@ def current_deadline() -> Deadline | None:
     return _DEADLINE.current()
 
 
-def deadline(limit: Deadline) -> AbstractContextManager[Deadline]:
+def deadline(limit: Deadline) -> Holding:
     """Hold ``limit``, or the current deadline where that is earlier, for a ``with`` block."""
     return _DEADLINE.holding(limit.earlier(current_deadline()))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from symfonic_ray.kernel.ambient import Ambient
+from symfonic_ray.kernel.ambient import Ambient, Holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ def current_run_identity() -> RunIdentity | None:
     return _IDENTITY.current()
 
 
-def run_identity(identity: RunIdentity) -> AbstractContextManager[RunIdentity]:
+def run_identity(identity: RunIdentity) -> Holding:
     """Hold ``identity`` as the current one for a ``with`` block; blocks nest."""
     return _IDENTITY.holding(identity)
 

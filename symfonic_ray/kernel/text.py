@@ -29,6 +29,8 @@ def code_point(character: str) -> str:
 
 def collapsed(text: str) -> str:
     """``text`` on one line: line breaks, controls and invisible characters become single spaces."""
+    if text.isascii() and text.isprintable():  # nearly every text; a hundred times as fast
+        return " ".join(text.split())
     visible = "".join(" " if is_invisible(c) or unicodedata.category(c) in ("Zl", "Zp", "Cs") else c for c in text)
     return _RUNS_OF_SPACE.sub(" ", visible).strip()
 

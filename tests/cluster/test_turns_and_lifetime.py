@@ -164,19 +164,18 @@ async def test_one_timer_rings_for_many_in_the_order_of_their_time() -> None:
     timer = DeadlineTimer(asyncio.get_running_loop())
     rung: list[str] = []
     now = time.monotonic()
-    with timer.at(now + 0.09, lambda: rung.append("third")), timer.at(now + 0.03, lambda: rung.append("first")):
-        with timer.at(now + 0.05, lambda: rung.append("never")):
-            pass
-        with timer.at(now + 0.06, lambda: rung.append("second")):
-            await asyncio.sleep(0.15)
+    timer.add(now + 0.09, lambda: rung.append("third"))
+    timer.add(now + 0.03, lambda: rung.append("first"))
+    timer.drop(timer.add(now + 0.02, lambda: rung.append("never")))
+    timer.add(now + 0.06, lambda: rung.append("second"))
+    await asyncio.sleep(0.15)
     assert rung == ["first", "second", "third"]
 
 
-async def test_deadlines_that_were_left_do_not_pile_up() -> None:
+async def test_deadlines_that_were_dropped_do_not_pile_up() -> None:
     timer = DeadlineTimer(asyncio.get_running_loop())
     for _ in range(10_000):
-        with timer.at(time.monotonic() + 600, lambda: None):
-            pass
+        timer.drop(timer.add(time.monotonic() + 600, lambda: None))
     assert len(timer._heap) < 200
 
 
