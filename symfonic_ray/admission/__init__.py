@@ -1,7 +1,25 @@
 """What may be used, by whom, how often. Pure values and policies: the clock is passed in, nothing is started here."""
 
+from symfonic_ray.admission.eviction import ScopeUse, to_evict
+from symfonic_ray.admission.fair_queue import FairQueue
 from symfonic_ray.admission.limits import LimitError, PoolLimits, RunLimits
 from symfonic_ray.admission.placement import Placement
+from symfonic_ray.admission.replicas import desired_replicas
 from symfonic_ray.admission.restarts import RestartHistory, RestartIntensity
+from symfonic_ray.admission.verdicts import Admitted, Queued, Refused
 
-__all__ = ["LimitError", "Placement", "PoolLimits", "RestartHistory", "RestartIntensity", "RunLimits"]
+__all__ = [
+    "Admitted",
+    "FairQueue",
+    "LimitError",
+    "Placement",
+    "PoolLimits",
+    "Queued",
+    "Refused",
+    "RestartHistory",
+    "RestartIntensity",
+    "RunLimits",
+    "ScopeUse",
+    "desired_replicas",
+    "to_evict",
+]

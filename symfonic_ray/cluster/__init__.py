@@ -4,7 +4,8 @@ from symfonic_ray.admission import LimitError, Placement, PoolLimits, RunLimits
 from symfonic_ray.cluster.connection import Cluster, ClusterUnreachableError
 from symfonic_ray.cluster.fan_out import FanOut, FanOutReport
 from symfonic_ray.cluster.fleet import ScopedFleet
-from symfonic_ray.cluster.scoped_pool import PoolClosedError, PoolStats, ScopedPool, ScopeStats
+from symfonic_ray.cluster.pool_stats import PoolStats, ScopeStats
+from symfonic_ray.cluster.scoped_pool import PoolClosedError, ScopedPool
 from symfonic_ray.delegation.errors import ChildBuildError
 from symfonic_ray.delegation.fleet import current_fleet
 

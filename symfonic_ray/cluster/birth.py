@@ -11,47 +11,78 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from symfonic_ray.admission import Placement
+from symfonic_ray.admission import Placement, PoolLimits
 from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding, Seat
 from symfonic_ray.cluster.child_host import ChildHostActor
 from symfonic_ray.cluster.faults import classify
 from symfonic_ray.cluster.remote_call import answer_of
 from symfonic_ray.cluster.teardown import kill
+from symfonic_ray.cluster.warm import WarmHosts, is_ordinary
 
 _NODES: Callable[[], list[dict[str, Any]]] = ray.nodes
 
+WARM_SECONDS = 1.0
 MAX_CONCURRENCY = 10_000  # Ray's own bound must never be ours: a low one deadlocks re-entrant trees in silence
 
 
 class Birth:
-    """Starts the hosts of one pool. Whoever holds it owns them: they die with that process."""
+    """Starts the hosts of one pool. Whoever holds it owns them: they die with that process.
 
-    def __init__(self, controller: Any, build_seconds: float) -> None:
+    Args:
+        controller: handle of the controller, for the hosts' own hand-offs.
+        limits: of the pool.
+    """
+
+    def __init__(self, controller: Any, limits: PoolLimits) -> None:
         self.controller = controller
-        self._build_seconds = build_seconds
+        self._build_seconds = limits.build_seconds
         self._generations = itertools.count(1)
+        self.warm = WarmHosts(limits.warm_hosts, self._blank)
 
     async def host(self, binding_of: Callable[[int], HostBinding]) -> Seat | BuildFailure:
-        """A host with its children built in it.
+        """A host with its children built in it: a blank one that is at hand, else a new one.
 
         On any failure the process is killed before the answer: nothing half-built stays alive.
         """
         binding = binding_of(next(self._generations))
-        children = binding.plan.group(binding.group)
-        first = children[0]
+        first = binding.plan.group(binding.group)[0]
         expires_at = time.monotonic() + self._build_seconds
-        try:
-            handle = ChildHostActor.options(**actor_options(first.placement)).remote()
-        except (ValueError, TypeError) as error:
-            return BuildFailure(first.name, "build_failed", f"Ray refuses its placement: {error}")
-        failure = await self._ready(handle, first.name, first.placement, expires_at)
+        handle = await self._warm(first.placement)
+        failure: BuildFailure | None = None
+        if handle is None:
+            try:
+                handle = ChildHostActor.options(**actor_options(first.placement)).remote()
+            except (ValueError, TypeError) as error:
+                return BuildFailure(first.name, "build_failed", f"Ray refuses its placement: {error}")
+            failure = await self._ready(handle, first.name, first.placement, expires_at)
         if failure is None:
             failure_or_pid = await self._bound(handle, binding, first.name, expires_at)
             if isinstance(failure_or_pid, int):
+                self.warm.fill()
                 return Seat(handle, binding.generation, failure_or_pid)
             failure = failure_or_pid
         await kill(handle)
         return failure
+
+    async def _warm(self, placement: Placement) -> Any | None:
+        """A blank host that still answers, where a blank one would do."""
+        while is_ordinary(placement) and (handle := self.warm.take()) is not None:
+            try:
+                await answer_of(handle.ping.remote(), WARM_SECONDS)
+            except (TimeoutError, RayError):
+                await kill(handle)
+            else:
+                return handle
+        return None
+
+    async def _blank(self) -> Any | None:
+        """A host that is bound to nothing yet; None when it did not come up in time."""
+        placement = Placement()
+        handle = ChildHostActor.options(**actor_options(placement)).remote()
+        if await self._ready(handle, "", placement, time.monotonic() + self._build_seconds) is None:
+            return handle
+        await kill(handle)
+        return None
 
     async def _ready(self, handle: Any, child: str, placement: Placement, expires_at: float) -> BuildFailure | None:
         try:

@@ -43,6 +43,12 @@ class PoolPlan:
     import_paths: tuple[str, ...] = ()
     """Folders that the caller imports from; a host on a machine that has them does too."""
 
+    @property
+    def most_scopes(self) -> int:
+        """Scopes that may live at one time: as many as the limit says and the hosts allow."""
+        hosts = len({child.group for child in self.children}) or 1
+        return min(self.limits.max_live_scopes, self.limits.max_hosts // hosts)
+
     def child(self, name: str) -> ChildBlueprint:
         """The blueprint of a child that this plan holds."""
         return next(child for child in self.children if child.name == name)

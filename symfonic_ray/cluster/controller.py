@@ -26,6 +26,14 @@ class ScopeCount:
     hosts: int
 
 
+@dataclass(frozen=True, slots=True)
+class ControllerCount:
+    """What lives in a pool."""
+
+    warm_hosts: int
+    scopes: dict[str, ScopeCount]
+
+
 class FleetController:
     """Directory and owner of the hosts of one pool."""
 
@@ -39,54 +47,62 @@ class FleetController:
     async def take(self, plan: PoolPlan) -> int:
         """Take over a pool; gives this process's id."""
         self._plan = plan
-        self._birth = Birth(ray.get_runtime_context().current_actor, plan.limits.build_seconds)
+        self._birth = Birth(ray.get_runtime_context().current_actor, plan.limits)
+        self._birth.warm.fill()
         return os.getpid()
 
     async def ping(self) -> int:
         """This process's id."""
         return os.getpid()
 
-    async def compose(self, scope: Any, scope_key: str) -> tuple[BuildFailure, ...]:
-        """Build a scope's children; on failure everything of the scope is ended before the answer."""
+    async def compose(self, scope: Any, scope_key: str, returning: bool = False) -> tuple[BuildFailure, ...]:
+        """Build a scope's children; on failure everything of the scope is ended before the answer.
+
+        Args:
+            scope: whose children.
+            scope_key: its key.
+            returning: whether it was live before, so that its first records say ``fresh``.
+        """
         if scope_key not in self._composing:
-            task = asyncio.create_task(self._compose(scope, scope_key))
+            task = asyncio.create_task(self._compose(scope, scope_key, returning))
             self._composing[scope_key] = task
             task.add_done_callback(lambda _: self._composing.pop(scope_key, None))
         return await asyncio.shield(self._composing[scope_key])
 
-    async def _compose(self, scope: Any, scope_key: str) -> tuple[BuildFailure, ...]:
+    async def _compose(self, scope: Any, scope_key: str, returning: bool) -> tuple[BuildFailure, ...]:
         if (ending := self._closing.get(scope_key)) is not None:
             await asyncio.wait((ending,))
         plan, birth = self._taken()
-        if (full := self._ceiling(scope_key)) is not None:
-            return (full,)
-        seats = self._scopes.setdefault(scope_key, ScopeSeats(scope, scope_key, plan, birth))
+        seats = self._scopes.get(scope_key)
+        if seats is None:
+            seats = self._scopes[scope_key] = ScopeSeats(scope, scope_key, plan, birth, returning=returning)
         failures = await seats.compose()
         if failures:
             await self.close_scope(scope_key)
         return failures
 
-    def _ceiling(self, scope_key: str) -> BuildFailure | None:
-        plan, _ = self._taken()
-        first, limits = plan.children[0].name, plan.limits
-        if scope_key in self._scopes:
-            return None
-        if len(self._scopes) >= limits.max_live_scopes:
-            words = f"{limits.max_live_scopes} scopes are live, which is the pool's max_live_scopes; close one first"
-            return BuildFailure(first, "busy", words)
-        wanted = len({child.group for child in plan.children})
-        if sum(seats.hosts for seats in self._scopes.values()) + wanted > limits.max_hosts:
-            words = f"{wanted} more hosts would exceed the pool's max_hosts of {limits.max_hosts}; close a scope first"
-            return BuildFailure(first, "busy", words)
-        return None
-
-    async def resolve(self, scope: Any, scope_key: str, child: str) -> Seat | BuildFailure:
-        """The host that serves a child, built again if it was lost."""
+    async def resolve(self, scope: Any, scope_key: str, child: str) -> tuple[Seat, ...] | BuildFailure:
+        """The hosts that serve a child, built again if they were lost."""
         plan, _ = self._taken()
         seats = self._scopes.get(scope_key)
         if seats is None:
             return BuildFailure(child, "shutting_down", "its scope is closed")
-        return await seats.seat(plan.child(child).group)
+        return await seats.seats(plan.child(child).group)
+
+    async def grow(self, scope: Any, scope_key: str, child: str, wanted: int) -> tuple[Seat, ...] | BuildFailure:
+        """The hosts that serve a child, one more of them where pool and placement have room."""
+        plan, _ = self._taken()
+        seats = self._scopes.get(scope_key)
+        if seats is None:
+            return BuildFailure(child, "shutting_down", "its scope is closed")
+        full = sum(one.hosts for one in self._scopes.values()) >= plan.limits.max_hosts
+        return await seats.seats(plan.child(child).group, 1 if full else wanted)
+
+    async def shrink(self, scope_key: str, child: str, generation: int) -> None:
+        """End one host of a child that has more than it needs."""
+        plan, _ = self._taken()
+        if (seats := self._scopes.get(scope_key)) is not None:
+            await seats.shrink(plan.child(child).group, generation)
 
     async def retire(
         self, scope_key: str, child: str, generation: int, why: str, orphaned: tuple[str, ...] = ()
@@ -127,14 +143,18 @@ class FleetController:
             self._closing.pop(scope_key, None)
 
     async def close(self) -> dict[str, TeardownReport]:
-        """End every scope, side by side; reports by scope key."""
+        """End every scope, side by side, and the blank hosts; reports by scope key."""
         keys = tuple(self._scopes)
+        _, birth = self._taken()
         reports = await asyncio.gather(*(self.close_scope(key) for key in keys))
+        await birth.warm.close()
         return dict(zip(keys, reports, strict=True))
 
-    async def stats(self) -> dict[str, ScopeCount]:
-        """What lives now, by scope key."""
-        return {key: ScopeCount(hosts=seats.hosts) for key, seats in self._scopes.items()}
+    async def stats(self) -> ControllerCount:
+        """What lives now."""
+        _, birth = self._taken()
+        scopes = {key: ScopeCount(hosts=seats.hosts) for key, seats in self._scopes.items()}
+        return ControllerCount(warm_hosts=birth.warm.ready, scopes=scopes)
 
     def _taken(self) -> tuple[PoolPlan, Birth]:
         assert self._plan is not None, "take() comes first"

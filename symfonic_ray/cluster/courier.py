@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from symfonic_ray.cluster.envelope import (
@@ -23,11 +24,12 @@ from symfonic_ray.cluster.envelope import (
     open_replies,
     seal_batch,
 )
-from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.kernel import new_run_id
 
 BATCH_BYTES = 1 << 20  # 20 KB tasks: 976/s at 64 KiB, 1,563 at 256 KiB, 2,098 at 1 MiB (dispatch-notes 2e)
 UNREAD_YIELDS = 4  # Ray holds a stream that nobody reads after so many; no cost in throughput was seen
+
+Landing = Callable[[ReplyRow | Exception], None]
 
 _CALLER = new_run_id()[:16]  # call ids of two processes never meet
 _NUMBERS = itertools.count(1)
@@ -38,26 +40,43 @@ def new_call_id() -> str:
     return f"{_CALLER}-{next(_NUMBERS):x}"
 
 
-class OverdueError(Exception):
-    """Set into a reply that did not come in time; leaves no room of ours."""
+class OverdueError(TimeoutError):
+    """A reply that did not come in time; its runner turns it into a record."""
+
+    def __str__(self) -> str:
+        return "no reply came in time"
 
 
 class Parcel:
-    """One hand-off with the courier."""
+    """One hand-off with the courier. ``land`` hears once of its reply, or of what was raised instead."""
 
-    __slots__ = ("expires_at", "reply", "row")
+    __slots__ = ("_land", "expires_at", "row", "size")
 
-    def __init__(self, row: HandOffRow, expires_at: float, reply: asyncio.Future[ReplyRow]) -> None:
+    def __init__(self, row: HandOffRow, size: int, expires_at: float) -> None:
         self.row = row
+        self.size = size
+        """Bytes of the task on the wire."""
         self.expires_at = expires_at
         """Seconds on the loop's clock; what is left is written into the row when it leaves."""
-        self.reply = reply
-        """The reply row, or what Ray or the envelope raised instead."""
+        self._land: Landing | None = None
+
+    def hear(self, land: Landing) -> None:
+        """Tell ``land`` the outcome of the next sending."""
+        self._land = land
+
+    def land(self, outcome: ReplyRow | Exception) -> None:
+        """Tell the outcome; only the first one is heard."""
+        land, self._land = self._land, None
+        if land is not None:
+            land(outcome)
 
     def expire(self) -> None:
-        """Give up waiting."""
-        if not self.reply.done():
-            self.reply.set_exception(OverdueError())
+        """Land an ``OverdueError``, unless a reply was first."""
+        self.land(OverdueError())
+
+    def drop(self) -> None:
+        """Let nobody hear of it any more."""
+        self._land = None
 
 
 class Courier:
@@ -75,23 +94,19 @@ class Courier:
         self._queue: deque[Parcel] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._flushing = False
+        self.load = 0
+        """Hand-offs without a reply; for choosing among replicas."""
         self._out = 0
         self._unaccepted = 0
         self._stopping: dict[str, asyncio.Future[bool]] = {}
 
-    @property
-    def in_flight(self) -> int:
-        """Calls that are out; for choosing among replicas."""
-        return self._out
-
-    def send(self, row: HandOffRow, expires_at: float) -> Parcel:
+    def send(self, parcel: Parcel) -> None:
         """Take one hand-off; it leaves with this tick's others."""
-        parcel = Parcel(row, expires_at, self._loop.create_future())
+        self.load += 1
         self._queue.append(parcel)
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
-        return parcel
 
     def withdraw(self, parcel: Parcel) -> bool:
         """Take back a hand-off that has not left yet; False when it has."""
@@ -99,6 +114,7 @@ class Courier:
             self._queue.remove(parcel)
         except ValueError:
             return False
+        self.load -= 1
         return True
 
     async def stop(self, call_id: str, grace_seconds: float) -> bool:
@@ -146,7 +162,7 @@ class Courier:
         batch: list[Parcel] = []
         size = 0
         while self._queue and len(batch) < BATCH_ITEMS:
-            size += wire_bytes(self._queue[0].row.task)
+            size += self._queue[0].size
             if batch and size > BATCH_BYTES:
                 break
             batch.append(self._queue.popleft())
@@ -163,10 +179,10 @@ class Courier:
         try:
             self._settle(open_replies(await self._run.remote(data), address=self._address), waiting)
         except Exception as error:
-            _fail(waiting, error)
+            self._fail(waiting, error)
         finally:
             self._out -= 1
-            _fail(waiting, EnvelopeError("serialization", "the host answered, but not for this call"))
+            self._fail(waiting, EnvelopeError("serialization", "the host answered, but not for this call"))
 
     async def _streamed(self, waiting: dict[str, Parcel], data: bytes) -> None:
         accepted = ended = False
@@ -183,30 +199,30 @@ class Courier:
                         ended = True
                         self._out -= 1
         except Exception as error:
-            _fail(waiting, error)
+            self._fail(waiting, error)
         finally:
             if not accepted:
                 self._unaccepted -= 1
                 self._flush()
             if not ended:
                 self._out -= 1
-            _fail(waiting, EnvelopeError("serialization", "the host ended its answer without this call"))
+            self._fail(waiting, EnvelopeError("serialization", "the host ended its answer without this call"))
 
     def _settle(self, replies: list[ReplyRow], waiting: dict[str, Parcel]) -> None:
         for reply in replies:
             parcel = waiting.pop(reply.call_id, None)
-            if parcel is not None and not parcel.reply.done():
-                parcel.reply.set_result(reply)
+            if parcel is not None:
+                self.load -= 1
+                parcel.land(reply)
+
+    def _fail(self, waiting: dict[str, Parcel], error: Exception) -> None:
+        lost = tuple(waiting.values())
+        waiting.clear()
+        for parcel in lost:
+            self.load -= 1
+            parcel.land(error)
 
     def _spawn(self, work: Any) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _fail(waiting: dict[str, Parcel], error: Exception) -> None:
-    for parcel in waiting.values():
-        if not parcel.reply.done():
-            parcel.reply.set_exception(error)
-            parcel.reply.exception()  # seen: the caller may have left meanwhile
-    waiting.clear()

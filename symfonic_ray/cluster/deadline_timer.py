@@ -41,9 +41,9 @@ class DeadlineTimer:
             self._arm()
         return entry
 
-    def drop(self, entry: TimerEntry) -> None:
-        """Forget an entry; nothing happens to one that has rung."""
-        if entry.call is None:
+    def drop(self, entry: TimerEntry | None) -> None:
+        """Forget an entry; nothing happens to one that has rung, or to None."""
+        if entry is None or entry.call is None:
             return
         entry.call = None
         self._dead += 1

@@ -1,6 +1,7 @@
 """Where the children of one scope are served, as one process knows it. Asks the controller, and remembers.
 
-Hand-offs go straight to the host that was found; the controller hears only of hosts that were lost or must go.
+Hand-offs go straight to the host that was found; the controller hears only of hosts that were lost, must go, or are
+too few.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import Any
 
 from ray.exceptions import RayError
 
+from symfonic_ray.admission import desired_replicas
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.courier import Courier
 from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address
+from symfonic_ray.cluster.gate import Gate
 from symfonic_ray.cluster.remote_call import answer_of
 from symfonic_ray.cluster.teardown import GONE_SECONDS, ChildOnHost
 from symfonic_ray.delegation.errors import HandOffFault
@@ -28,27 +31,41 @@ _CLOSED = "the scope is being closed; nothing was run"
 
 
 class HostLink:
-    """A child's host, found."""
+    """One host of a child, found."""
 
-    __slots__ = ("child", "courier", "generation", "handle")
+    __slots__ = ("child", "courier", "generation", "handle", "idle_since")
 
     def __init__(self, child: str, seat: Seat, courier: Courier) -> None:
         self.child = child
         self.handle: Any = seat.handle
         self.generation = seat.generation
         self.courier = courier
+        self.idle_since = 0.0
+        """Loop time at which it was last seen without a hand-off to become idle."""
 
 
 class Directory:
-    """The hosts of one scope."""
+    """The hosts of one scope.
 
-    def __init__(self, controller: Any, scope: Any, scope_key: str, plan: PoolPlan) -> None:
+    Args:
+        controller: of the pool.
+        scope: whose hosts they are.
+        scope_key: its key.
+        plan: of the pool.
+        gate: what a root hand-off must pass; None inside a host.
+    """
+
+    def __init__(self, controller: Any, scope: Any, scope_key: str, plan: PoolPlan, gate: Gate | None = None) -> None:
         self._controller = controller
         self._scope = scope
         self.scope_key = scope_key
+        self.gate = gate
         self._plan = plan
-        self._links: dict[str, HostLink] = {}
+        self._links: dict[str, list[HostLink]] = {}
+        self._most: dict[str, int] = {child.name: child.placement.replica_range[1] for child in plan.children}
+        self._turns = {child.name: child.placement.concurrency for child in plan.children}
         self._finding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._growing: dict[str, asyncio.Task[None]] = {}
         self._closed_children: set[str] = set()
         self._orphaned: dict[HostLink, list[str]] = {}
         self._reports: dict[HostLink, asyncio.Future[None]] = {}
@@ -57,12 +74,24 @@ class Directory:
         self.closed = False
         """Whether the scope was closed: what fails from then on was cancelled."""
 
+    def use(self, controller: Any) -> None:
+        """Ask this controller from now on; it is started only when the first host is needed."""
+        self._controller = controller
+
     def known(self, child: str) -> HostLink | None:
-        """The child's host where it was found before; None when it must be asked for, or may not be."""
-        return None if self.closed else self._links.get(child)
+        """The least loaded host of a child that was found before; None when it must be asked for, or may not be."""
+        links = self._links.get(child)
+        if not links or self.closed:
+            return None
+        if self._most[child] == 1:
+            return links[0]
+        link = min(links, key=lambda link: link.courier.load)
+        if link.courier.load >= self._turns[child] and len(links) < self._most[child] and child not in self._growing:
+            self._growing[child] = asyncio.ensure_future(self._grow(child))
+        return link
 
     async def link(self, child: str) -> HostLink:
-        """The child's host, built again by the controller if it was lost.
+        """A host of the child, built by the controller if there is none.
 
         Raises:
             HandOffFault: with the reason why there is none.
@@ -70,22 +99,82 @@ class Directory:
         async with self._finding[child]:
             if self.closed or child in self._closed_children:
                 raise HandOffFault("shutting_down", _CLOSED)
-            if (known := self._links.get(child)) is not None:
+            if (known := self.known(child)) is not None:
                 return known
             seconds = self._plan.limits.build_seconds + START_MARGIN_SECONDS
-            asked = self._controller.resolve.remote(self._scope, self.scope_key, child)
-            seat = await self._heard(asked, seconds)
-            if isinstance(seat, BuildFailure):
-                reason = seat.reason if seat.reason in REASONS else "build_failed"
-                raise HandOffFault(reason, f"the child cannot be reached: {seat.cause}")
-            address = Address(self.scope_key, child, seat.generation)
-            link = self._links[child] = HostLink(child, seat, Courier(seat.handle, address, key=self._plan.key))
-            return link
+            seats = await self._heard(self._controller.resolve.remote(self._scope, self.scope_key, child), seconds)
+            if isinstance(seats, BuildFailure):
+                reason = seats.reason if seats.reason in REASONS else "build_failed"
+                raise HandOffFault(reason, f"the child cannot be reached: {seats.cause}")
+            self._took(child, seats)
+            return self._links[child][0]
+
+    def _took(self, child: str, seats: tuple[Seat, ...]) -> None:
+        known = {link.generation: link for link in self._links.get(child, ())}
+        self._links[child] = [known.get(seat.generation) or self._linked(child, seat) for seat in seats]
+
+    def _linked(self, child: str, seat: Seat) -> HostLink:
+        address = Address(self.scope_key, child, seat.generation)
+        return HostLink(child, seat, Courier(seat.handle, address, key=self._plan.key))
+
+    async def _grow(self, child: str) -> None:
+        """Ask for one more host; what comes of it is taken up, a failure leaves things as they are."""
+        try:
+            links = self._links.get(child, [])
+            load = sum(link.courier.load for link in links)
+            turns = self._turns[child]
+            wanted = desired_replicas(
+                len(links),
+                least=1,
+                most=self._most[child],
+                in_flight=min(load, len(links) * turns),
+                waiting=max(0, load - len(links) * turns) + 1,
+                concurrency=turns,
+                idle_seconds=0.0,
+            )
+            if wanted > len(links):
+                seconds = self._plan.limits.build_seconds + START_MARGIN_SECONDS
+                asked = self._controller.grow.remote(self._scope, self.scope_key, child, wanted)
+                seats = await self._heard(asked, seconds)
+                if not isinstance(seats, BuildFailure) and not self.closed:
+                    self._took(child, seats)
+        except HandOffFault:
+            return
+        finally:
+            self._growing.pop(child, None)
+
+    async def shrink(self, now: float) -> None:
+        """Let go of one host of each child that has had more than it needs for a while; ``now`` is loop time."""
+        for child, links in tuple(self._links.items()):
+            least = self._plan.child(child).placement.replica_range[0]
+            if len(links) <= least:
+                continue
+            for link in links:
+                if link.courier.load:
+                    link.idle_since = now
+            idlest = min(links, key=lambda link: (link.courier.load, link.idle_since))
+            load = sum(link.courier.load for link in links)
+            wanted = desired_replicas(
+                len(links),
+                least=least,
+                most=self._most[child],
+                in_flight=load,
+                waiting=0,
+                concurrency=self._turns[child],
+                idle_seconds=now - idlest.idle_since if not idlest.courier.load else 0.0,
+            )
+            if wanted < len(links):
+                links.remove(idlest)
+                asked = self._controller.shrink.remote(self.scope_key, child, idlest.generation)
+                limits = self._plan.limits
+                graces = limits.flush_seconds + limits.close_seconds + limits.terminate_seconds
+                await self._heard(asked, graces + START_MARGIN_SECONDS)
 
     def forget(self, link: HostLink) -> None:
-        """Ask for the child's host again at the next hand-off."""
-        if self._links.get(link.child) is link:
-            del self._links[link.child]
+        """Ask for the child's hosts again at the next hand-off."""
+        links = self._links.get(link.child, [])
+        if link in links:
+            links.remove(link)
 
     async def retire(self, link: HostLink, why: str, run_id: str) -> None:
         """Have a host killed, by whatever was found to be wrong with it; its next hand-off builds another.
@@ -113,12 +202,12 @@ class Directory:
                 self._reports.pop(link, None)
 
     async def flush(self, child: str) -> None:
-        """Let a child finish its background work, where its host is up.
+        """Let a child finish its background work, where a host of it is up.
 
         Raises:
             CleanUpError: with what went wrong.
         """
-        if (link := self._links.get(child)) is not None:
+        for link in tuple(self._links.get(child, ())):
             await ChildOnHost(link.handle, child, self._plan.limits).flush_background_tasks()
 
     async def close(self, child: str) -> None:
@@ -128,14 +217,12 @@ class Directory:
             CleanUpError: with what went wrong.
         """
         self._closed_children.add(child)
-        link = self._links.pop(child, None)
-        if link is None:
-            return
-        try:
-            await ChildOnHost(link.handle, child, self._plan.limits).aclose()
-        finally:
-            asked = self._controller.closed.remote(self.scope_key, child, link.generation)
-            await self._heard(asked, CONTROL_SECONDS + self._plan.limits.terminate_seconds + GONE_SECONDS)
+        for link in self._links.pop(child, ()):
+            try:
+                await ChildOnHost(link.handle, child, self._plan.limits).aclose()
+            finally:
+                asked = self._controller.closed.remote(self.scope_key, child, link.generation)
+                await self._heard(asked, CONTROL_SECONDS + self._plan.limits.terminate_seconds + GONE_SECONDS)
 
     async def _heard(self, asked: Any, seconds: float) -> Any:
         try:

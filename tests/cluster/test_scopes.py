@@ -206,16 +206,87 @@ async def test_a_build_that_holds_a_lock_is_refused_when_the_pool_is_made(open_p
     assert "'lock'" in caught.value.cause
 
 
-async def test_a_pool_holds_no_more_scopes_than_its_ceiling(open_pool: PoolMaker) -> None:
+async def test_a_full_pool_closes_the_idlest_scope_and_never_one_in_use(open_pool: PoolMaker, tmp_path: Path) -> None:
+    pool = await open_pool("lasting_well", limits=PoolLimits(max_live_scopes=2, build_seconds=3.0))
+
+    def place(name: str) -> dict[str, str]:
+        (tmp_path / name).mkdir(exist_ok=True)
+        return {"folder": str(tmp_path / name)}
+
+    async with pool.scope(place("one")) as first:
+        async with pool.scope(place("two")):
+            pass
+        async with pool.scope(place("three")) as third:
+            assert not (tmp_path / "one" / "well").exists()
+            assert (tmp_path / "two" / "well").read_text() == "flushed\nclosed\n"
+            assert pool.stats().live_scopes == 2
+            with pytest.raises(ChildBuildError, match="in use") as caught:
+                async with pool.scope(place("four")):
+                    pass
+            assert caught.value.reason == "busy"
+            assert (await first.delegate("lasting_well", "x")).fresh is False
+            assert (await third.delegate("lasting_well", "x")).fresh is False
+    async with pool.scope(place("two")) as returning:
+        record = await returning.delegate("lasting_well", "x")
+        assert (record.outcome, record.fresh) == (DelegationOutcome.DELIVERED, True)
+        assert (await returning.delegate("lasting_well", "x")).fresh is False
+
+
+async def test_a_newcomer_gets_the_place_of_a_scope_that_is_let_go(open_pool: PoolMaker) -> None:
     pool = await open_pool("echo", limits=PoolLimits(max_live_scopes=1))
+    let_go = asyncio.Event()
+
+    async def holder() -> None:
+        async with pool.scope("one"):
+            await let_go.wait()
+
+    holding = asyncio.create_task(holder())
+    await hosts(pool.name, 1)
+
+    async def newcomer() -> str:
+        async with pool.scope("two") as fleet:
+            return str((await fleet.delegate("echo", "x")).message)
+
+    waiting = asyncio.create_task(newcomer())
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    let_go.set()
+    assert (await waiting).startswith("two|")
+    await holding
+
+
+async def test_an_idle_scope_is_flushed_and_closed_after_its_time(open_pool: PoolMaker, tmp_path: Path) -> None:
+    pool = await open_pool("lasting_well", limits=PoolLimits(idle_ttl_seconds=1.0))
+    async with pool.scope({"folder": str(tmp_path)}):
+        await asyncio.sleep(1.5)
+        assert not (tmp_path / "well").exists()
+    assert await until(lambda: (tmp_path / "well").exists() and "closed" in (tmp_path / "well").read_text(), 10)
+    assert await until(lambda: pool.stats().live_scopes == 0, 5)
+    await hosts(pool.name, 0)
+
+
+async def test_a_second_scope_is_bound_to_a_process_that_was_started_ahead(open_pool: PoolMaker) -> None:
+    pool = await open_pool("echo", limits=PoolLimits(warm_hosts=1))
     async with pool.scope("one"):
-        with pytest.raises(ChildBuildError, match="max_live_scopes") as caught:
-            async with pool.scope("two"):
-                pass
-        assert caught.value.reason == "busy"
-    await pool.close_scope("one")
-    async with pool.scope("two") as fleet:
-        assert (await fleet.delegate("echo", "x")).outcome is DelegationOutcome.DELIVERED
+        assert await until(lambda: pool.stats().warm_hosts == 1, 20)
+        async with pool.scope("two") as fleet:
+            record = await fleet.delegate("echo", "x")
+            assert record.outcome is DelegationOutcome.DELIVERED
+            assert record.fresh is False
+        assert await until(lambda: pool.stats().warm_hosts == 1, 20)
+        assert await until(lambda: pool.stats().live_hosts == 2, 5)
+
+
+async def test_a_child_in_demand_gets_more_hosts_up_to_its_most(open_pool: PoolMaker) -> None:
+    pool = await open_pool(
+        "sleeper", placements={"sleeper": Placement(replicas=(1, 3))}, limits=PoolLimits(warm_hosts=0)
+    )
+    async with pool.scope("acme") as fleet:
+        records = [r async for r in fleet.fan_out([("sleeper", "0.2") for _ in range(40)], in_flight=12)]
+        assert {record.outcome for record in records} == {DelegationOutcome.DELIVERED}
+        generations = {record.generation for record in records}
+        assert 2 <= len(generations) <= 3
+        assert await until(lambda: pool.stats().live_hosts == len(generations), 5)
 
 
 @pytest.mark.parametrize("scope", [None, "", " ", "*", "..", "a\u200bb", "x" * 129, float("nan"), object()], ids=ascii)
@@ -239,18 +310,25 @@ async def test_a_pool_that_is_not_open_says_so(open_pool: PoolMaker) -> None:
     [
         ({"placements": {"ghost": Placement()}}, ChildDeclarationError),
         ({"placements": {"echo": Placement(delegates_to=("ghost",))}}, ChildDeclarationError),
-        ({"placements": {"echo": Placement(replicas=2)}}, LimitError),
-        ({"limits": PoolLimits(weights={"acme": 3.0})}, LimitError),
+        ({"limits": PoolLimits(max_hosts=1), "more": "memo"}, LimitError),
+        (
+            {
+                "placements": {"echo": Placement(share="scope"), "memo": Placement(share="scope", num_cpus=1)},
+                "more": "memo",
+            },
+            LimitError,
+        ),
         ({"run_limits": RunLimits(max_tokens=5)}, LimitError),
         ({"journal": "file"}, TypeError),
     ],
-    ids=["placement of nobody", "delegates to nobody", "replicas", "weights", "tokens", "journal"],
+    ids=["placement of nobody", "delegates to nobody", "too few hosts", "one process, two wishes", "tokens", "journal"],
 )
 async def test_what_a_pool_cannot_keep_is_refused_before_anything_starts(
     open_pool: PoolMaker, options: dict[str, Any], error: type[Exception]
 ) -> None:
+    builds = ["echo", *([options.pop("more")] if "more" in options else [])]
     with pytest.raises(error):
-        await open_pool("echo", **options)
+        await open_pool(*builds, **options)
 
 
 async def test_two_children_of_one_name_are_refused(open_pool: PoolMaker) -> None:

@@ -1,0 +1,35 @@
+"""What a pool uses now, as values for whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeStats:
+    """What one scope uses now."""
+
+    holds: int
+    """``pool.scope`` blocks that are inside."""
+    hosts: int
+    """Host processes, as told by the controller within the last second."""
+    in_flight: int
+    """Root hand-offs that run."""
+    queued: int
+    """Root hand-offs that wait for a turn."""
+    closing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStats:
+    """What a pool uses now; eventually consistent within a second."""
+
+    live_scopes: int
+    live_hosts: int
+    warm_hosts: int
+    """Blank hosts at hand."""
+    queued: int
+    in_flight: int
+    scopes: Mapping[str, ScopeStats]
+    """By scope key."""
