@@ -59,8 +59,10 @@ def read_journal(files: JournalFiles, job: JobIdentity) -> Contents:
             if whole_wal_bytes:
                 _check_log_belongs(files, row)
             progress = Progress()
-            for item in checked_items(files, row, connection.execute(f"SELECT {ITEM_COLUMNS} FROM items")):
-                progress.apply(item)
+            # closed by hand: an open cursor, kept by an error's traceback, would keep the file locked
+            with closing(connection.execute(f"SELECT {ITEM_COLUMNS} FROM items")) as rows:
+                for item in checked_items(files, row, rows):
+                    progress.apply(item)
             found = len(progress.indexes())
             if found != row.items:
                 raise JournalDamagedError(files.path, "the table of items", f"{found} are left of {row.items}")
@@ -147,7 +149,10 @@ def _job_row(files: JournalFiles, connection: sqlite3.Connection) -> JobRow:
 
 def _check_log_belongs(files: JournalFiles, row: JobRow) -> None:
     """Compare the journal with its log left out: a log of another journal would replace it page by page."""
-    with suppress(sqlite3.Error, UnicodeError, JournalDamagedError), closing(connect(files, "immutable=1")) as connection:
+    with (
+        suppress(sqlite3.Error, UnicodeError, JournalDamagedError),
+        closing(connect(files, "immutable=1")) as connection,
+    ):
         if _job_row(files, connection).journal_id == row.journal_id:
             return
         raise JournalForeignError(files.wal, "is the log of another journal than the one beside it")
