@@ -21,11 +21,13 @@ from symfonic_ray.cluster.shipping import unshipped
 from symfonic_ray.cluster.turns import Turn, Turns
 from symfonic_ray.delegation.answers import read_answer
 from symfonic_ray.delegation.calling import AgentCall
-from symfonic_ray.delegation.capability import DelegationCapability
+from symfonic_ray.delegation.context import RUN, ActiveRun
 from symfonic_ray.delegation.errors import ChildLockdownError, HandOffFault
-from symfonic_ray.delegation.fleet import Fleet, serving
+from symfonic_ray.delegation.fleet import FLEET, Fleet
 from symfonic_ray.delegation.lockdown import assert_no_write_surface
-from symfonic_ray.kernel import Deadline, RunIdentity, deadline, run_identity, together
+from symfonic_ray.kernel import Deadline, Holding, RunIdentity
+from symfonic_ray.kernel.deadline import DEADLINE
+from symfonic_ray.kernel.identity import IDENTITY
 from symfonic_ray.kernel.text import failure_line
 
 REMEMBERED_IDS = 65_536  # call ids used or cancelled; a batch holds 256, so replays of minutes ago are known
@@ -133,17 +135,21 @@ class HostedChild:
             return await (work() if own_task else self._lifetime.do(work))
 
     async def _execute(self, run: RunInHost, turn: Turn) -> ReplyRow:
-        row, fleet = run.row, self._fleet
-        assert fleet is not None
+        row = run.row
         identity = RunIdentity(row.run_id, row.root_run_id, row.parent_run_id)
         hosted = HostedRun(row.run_id, row.ancestors, turn, self._blueprint.on_cycle)
-        limit = Deadline.after(row.seconds_left, now=time.monotonic())
+        active = ActiveRun(row.agent_depth, identity)
+        held = (
+            (IDENTITY, identity),
+            (DEADLINE, Deadline.after(row.seconds_left, now=time.monotonic())),
+            (FLEET, self._fleet),
+            (RUN, active),
+            (HOSTED_RUN, hosted),
+        )
         try:
             assert_no_write_surface(self.name, self._agent)  # a tool added since the build
-            capability: DelegationCapability = fleet.delegation
-            with together(run_identity(identity), deadline(limit), serving(fleet), HOSTED_RUN.holding(hosted)):
-                async with capability.run_scope(depth=row.agent_depth, identity=identity) as active:
-                    response = await self._run_agent(run, identity)
+            with Holding(None, held):
+                response = await self._run_agent(run, identity)
             reply = self._answered(row, response, active.delegated_to)
         except asyncio.CancelledError:
             if run.why is not None:

@@ -55,7 +55,7 @@ class ActiveRun:
         self._delegated_to.append(name)
 
 
-_RUN: Ambient[ActiveRun] = Ambient("symfonic_ray_active_run")
+RUN: Ambient[ActiveRun] = Ambient("symfonic_ray_active_run")
 
 
 class DelegationContext:
@@ -86,11 +86,11 @@ class DelegationContext:
 
     def current_run(self) -> ActiveRun | None:
         """The run in flight; None outside one."""
-        return _RUN.current()
+        return RUN.current()
 
     def current_depth(self) -> int:
         """The depth of the run in flight; 0 outside one."""
-        run = _RUN.current()
+        run = RUN.current()
         return 0 if run is None else run.depth
 
     def current_scope(self) -> Any:
@@ -99,12 +99,12 @@ class DelegationContext:
 
     def delegated_to(self) -> tuple[str, ...]:
         """The children that answered the run in flight so far."""
-        run = _RUN.current()
+        run = RUN.current()
         return () if run is None else run.delegated_to
 
     def record_delegation(self, name: str) -> None:
         """Add one delivered hand-off to the run in flight; nothing outside a run."""
-        run = _RUN.current()
+        run = RUN.current()
         if run is not None:
             run.record(name)
 
@@ -116,7 +116,7 @@ class _RunScope:
 
     def __init__(self, run: ActiveRun, snapshots: RunSnapshots | None) -> None:
         self._run = run
-        self._held = _RUN.holding(run)
+        self._held = RUN.holding(run)
         self._snapshots = snapshots
         self._token: Any = None
 

@@ -59,7 +59,7 @@ class HandOffEnded:
 
 HandOffEvent: TypeAlias = HandOffStarted | HandOffEnded
 
-_FLEET: Ambient[Fleet] = Ambient("symfonic_ray_fleet")
+FLEET: Ambient[Fleet] = Ambient("symfonic_ray_fleet")
 
 
 def current_fleet() -> Fleet:
@@ -68,7 +68,7 @@ def current_fleet() -> Fleet:
     Raises:
         LookupError: outside a run.
     """
-    fleet = _FLEET.current()
+    fleet = FLEET.current()
     if fleet is None:
         raise LookupError(
             "no fleet serves this code; call current_fleet() inside a child's run, or hold a fleet with "
@@ -79,4 +79,4 @@ def current_fleet() -> Fleet:
 
 def serving(fleet: Fleet) -> Holding:
     """Make ``fleet`` the current one for a ``with`` block; blocks nest."""
-    return _FLEET.holding(fleet)
+    return FLEET.holding(fleet)

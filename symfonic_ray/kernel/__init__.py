@@ -1,6 +1,6 @@
 """Values that every room shares. Standard library only; imports no other room."""
 
-from symfonic_ray.kernel.ambient import Ambient, Holding, together
+from symfonic_ray.kernel.ambient import Ambient, Holding
 from symfonic_ray.kernel.contribution import CapabilityContribution
 from symfonic_ray.kernel.deadline import Deadline, current_deadline, deadline, seconds_for_child
 from symfonic_ray.kernel.identity import RunIdentity, current_run_identity, new_root, new_run_id, run_identity
@@ -23,5 +23,4 @@ __all__ = [
     "scope_hash",
     "scope_key",
     "seconds_for_child",
-    "together",
 ]

@@ -47,7 +47,7 @@ class Ambient(Generic[T]):
 
 
 class Holding:
-    """One block for one or more values; gives the first one's value. A class: a generator costs three times as much."""
+    """One block for one value or several; gives ``given``. A class: a generator costs three times as much."""
 
     __slots__ = ("_cells", "_given", "_inside", "_outside", "pairs")
 
@@ -78,8 +78,3 @@ class Holding:
             self._inside is not _NONE and _CELLS.get(_NONE) is self._inside
         ):  # false when another context does the leaving
             _CELLS.set(self._outside)
-
-
-def together(*blocks: Holding) -> Holding:
-    """One block for all that ``blocks`` would hold."""
-    return Holding(None, tuple(pair for block in blocks for pair in block.pairs))

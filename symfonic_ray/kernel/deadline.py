@@ -44,14 +44,14 @@ def seconds_for_child(remaining: float, *, reserve_fraction: float, reserve_seco
     return remaining - min(reserve, remaining / 2)
 
 
-_DEADLINE: Ambient[Deadline] = Ambient("symfonic_ray_deadline")
+DEADLINE: Ambient[Deadline] = Ambient("symfonic_ray_deadline")
 
 
 def current_deadline() -> Deadline | None:
     """The deadline of the run in flight in this context; None when nothing bounds it."""
-    return _DEADLINE.current()
+    return DEADLINE.current()
 
 
 def deadline(limit: Deadline) -> Holding:
     """Hold ``limit``, or the current deadline where that is earlier, for a ``with`` block."""
-    return _DEADLINE.holding(limit.earlier(current_deadline()))
+    return DEADLINE.holding(limit.earlier(current_deadline()))

@@ -21,17 +21,17 @@ class RunIdentity:
     """The run that handed over the work; None for a root."""
 
 
-_IDENTITY: Ambient[RunIdentity] = Ambient("symfonic_ray_run_identity")
+IDENTITY: Ambient[RunIdentity] = Ambient("symfonic_ray_run_identity")
 
 
 def current_run_identity() -> RunIdentity | None:
     """The identity of the run in flight in this context; None outside a run."""
-    return _IDENTITY.current()
+    return IDENTITY.current()
 
 
 def run_identity(identity: RunIdentity) -> Holding:
     """Hold ``identity`` as the current one for a ``with`` block; blocks nest."""
-    return _IDENTITY.holding(identity)
+    return IDENTITY.holding(identity)
 
 
 class _Ids:

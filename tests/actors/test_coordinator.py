@@ -186,7 +186,10 @@ async def test_a_fleet_without_a_reader_is_a_note_for_each_file(tmp_path: Path) 
 async def test_a_file_that_changes_after_it_was_listed_is_a_note(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "The dome is open on Friday.", "b.md": "The dome is open on Sunday."})
 
+    both_listed = asyncio.Barrier(2)
+
     async def late(task: str) -> str:
+        await both_listed.wait()
         if (tmp_path / "a.md").exists():
             (tmp_path / "a.md").unlink()
             (tmp_path / "b.md").write_text("Nothing is left.")

@@ -348,3 +348,44 @@ def answers(scope: Any) -> Child:
         return odd[query]
 
     return Child(scope, answer)
+
+
+def fan(scope: Any) -> Child:
+    """Hands on to itself three times, until the ceiling refuses; answers with how many ran, by depth, and refusals."""
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        records = await asyncio.gather(*(current_fleet().delegate("fan", "go") for _ in range(3)))
+        counts = {str(told["depth"]): 1, "refused": 0}
+        for record in records:
+            if record.outcome.delivered:
+                for depth, count in json.loads(record.message).items():
+                    counts[depth] = counts.get(depth, 0) + count
+            elif record.reason == "depth":
+                counts["refused"] += 1
+            else:
+                counts[record.reason] = counts.get(record.reason, 0) + 1
+        return json.dumps(counts)
+
+    return Child(scope, answer)
+
+
+def left(scope: Any) -> Child:
+    """Hands a countdown on to ``right``, which hands it back."""
+    return _countdown(scope, "right")
+
+
+def right(scope: Any) -> Child:
+    """Hands a countdown on to ``left``, which hands it back."""
+    return _countdown(scope, "left")
+
+
+def _countdown(scope: Any, other: str) -> Child:
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        number = int(query)
+        await asyncio.sleep(0.01)
+        if number == 0:
+            return "0"
+        record = await current_fleet().delegate(other, str(number - 1))
+        return f"{number} {record.message}"
+
+    return Child(scope, answer)

@@ -275,22 +275,22 @@ async def test_a_damaged_row_is_told_by_the_number_of_its_item(path: Path) -> No
     assert error.place == "item 37"
 
 
-async def test_a_refusal_that_somebody_keeps_does_not_keep_the_file(path: Path) -> None:
-    async with RunJournal.open(path, job=JOB) as journal:
+async def test_a_refusal_that_somebody_keeps_does_not_keep_the_file(tmp_path: Path) -> None:
+    async with RunJournal.open(tmp_path / "live", job=JOB) as journal:
         for index in range(50):
             await journal.ended(index, answer(index))
-        sound = copy_files(path, path.parent / "sound" / "run.journal")
-        spoiled = copy_files(path, path.parent / "spoiled" / "run.journal")
-    # an earlier commit wrote that page too: only the last frame that holds it counts, and must be sealed anew
-    await contents(spoiled)
-    content = bytes_of(spoiled)
-    put_file(spoiled, content.replace(b'"message":"37:xxx', b'"message":"37:xxy'))
-    kept = await refusal(spoiled)
-    put_file(spoiled, content)
-    state, _ = await contents(spoiled)
-    assert len(state.delivered) == 50
+    async with RunJournal.open(tmp_path / "live", job=JOB) as journal:
+        await deliver(journal, 60)
+        path = copy_files(tmp_path / "live", tmp_path / "killed" / "run.journal")
+    content = bytes_of(path)
+    put_file(path, content.replace(b'"message":"7:xxx', b'"message":"7:xxy'))
+    kept = await refusal(path)
     assert isinstance(kept, JournalDamagedError)
-    del sound
+    assert kept.place == "item 7"
+    put_file(path, content)
+    state, _ = await contents(path)
+    assert len(state.delivered) == 51
+    assert kept.__traceback__ is not None
 
 
 async def test_damage_that_comes_while_it_is_open_is_found_when_the_row_is_read(path: Path) -> None:
