@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from symfonic_ray.admission import Admitted, FairQueue, LimitError, Queued, Refused
 
@@ -58,6 +60,21 @@ def test_places_stay_true_when_most_of_the_queue_is_withdrawn() -> None:
     assert [queue.position("a", number) for number in range(9, 901, 9)] == list(range(1, 101))
     assert queue.ask("a", 1000) == Queued(101)
     assert queue.position("a", 1000) == 101
+
+
+@given(st.permutations(range(30)), st.integers(0, 29))
+def test_places_stay_true_in_whatever_order_tickets_are_withdrawn(order: list[int], withdrawn: int) -> None:
+    queue: FairQueue[int] = FairQueue(max_in_flight=1, max_in_flight_per_scope=1, max_queued_per_scope=30)
+    waiting = list(range(30))
+    queue.ask("a", -1)
+    for ticket in waiting:
+        queue.ask("a", ticket)
+    for ticket in order[:withdrawn]:
+        queue.withdraw("a", ticket)
+        waiting.remove(ticket)
+        assert [queue.position("a", left) for left in waiting] == list(range(1, len(waiting) + 1))
+    assert queue.done("a", now=0.0) == (waiting.pop(0),)
+    assert [queue.position("a", left) for left in waiting] == list(range(1, len(waiting) + 1))
 
 
 def test_a_withdrawn_ticket_never_starts() -> None:

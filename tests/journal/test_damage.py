@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from symfonic_ray.journal import JournalDamagedError, JournalError, RunJournal
-from symfonic_ray.journal.files import JournalFiles
+from symfonic_ray.journal import JournalDamagedError, JournalError, RunJournal, ledger
+from symfonic_ray.journal.files import JournalFiles, size_of
+from symfonic_ray.journal.reading import connect
 from symfonic_ray.journal.schema import PAGE_BYTES
 from symfonic_ray.journal.wal import FRAME_HEADER_BYTES, HEADER_BYTES, read_wal
 from tests.journal.conftest import JOB, answer, contents, failure, killed_journal
@@ -110,10 +111,9 @@ def test_the_small_journal_is_in_both_files_and_opens_as_it_was_left(killed: Fil
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_log_cut_at_any_byte_keeps_every_transaction_before_the_cut(
-    killed: Files, folder: Path, data: st.DataObject
+    killed: Files, ends: tuple[int, ...], folder: Path, data: st.DataObject
 ) -> None:
     cut = data.draw(st.integers(0, len(killed.wal)) | near_frames(len(killed.wal)))
-    ends = transaction_ends(killed.wal, folder)
     whole = sum(end <= cut for end in ends)
     assert opened(folder, killed.main, killed.wal[:cut]) == killed.held[whole]
 
@@ -122,24 +122,25 @@ def near_frames(size: int) -> st.SearchStrategy[int]:
     """Places at and beside the borders of frames, where a reader is most likely to be wrong."""
     borders = range(HEADER_BYTES, size + 1, FRAME_BYTES)
     return st.builds(
-        lambda at, by: min(max(at + by, 0), size), st.sampled_from(borders), st.sampled_from((-1, 0, 1, 24))
+        lambda at, by: min(max(at + by, 0), size), st.sampled_from(borders), st.sampled_from((-1, 0, 1, 8, 13, 24))
     )
 
 
-def transaction_ends(wal: bytes, folder: Path) -> list[int]:
-    """Where the log's transactions end, by the number of frames that are read as whole."""
-    files = JournalFiles.at(folder / "measured")
-    ends = []
-    for end in range(HEADER_BYTES + FRAME_BYTES, len(wal) + 1, FRAME_BYTES):
-        Path(files.wal).write_bytes(wal[:end])
+@pytest.fixture(scope="module")
+def ends(killed: Files, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, ...]:
+    """Where the log's transactions end: where a log that ends there is read to its last byte."""
+    files = JournalFiles.at(tmp_path_factory.mktemp("measured") / "run.journal")
+    found = []
+    for end in range(HEADER_BYTES + FRAME_BYTES, len(killed.wal) + 1, FRAME_BYTES):
+        Path(files.wal).write_bytes(killed.wal[:end])
         if read_wal(files, page_bytes=PAGE_BYTES).whole_bytes == end:
-            ends.append(end)
-    os.unlink(files.wal)
-    return ends
+            found.append(end)
+    return tuple(found)
 
 
-def test_a_log_is_read_alike_wherever_between_two_transactions_it_is_cut(killed: Files, tmp_path: Path) -> None:
-    ends = transaction_ends(killed.wal, tmp_path)
+def test_a_log_is_read_alike_wherever_between_two_transactions_it_is_cut(
+    killed: Files, ends: tuple[int, ...], tmp_path: Path
+) -> None:
     assert len(ends) == len(killed.held) - 1
     files = JournalFiles.at(tmp_path / "cut")
     for cut in range(ends[0] - 40, ends[1] + 40, 13):
@@ -170,7 +171,16 @@ def test_a_bit_flipped_anywhere_in_the_log_is_refused_with_its_place(
     assert error.place in (f"byte {frame} of {str(folder / 'run.journal-wal')!r}",)
 
 
-@settings(max_examples=200, deadline=None)
+def test_every_byte_of_the_log_s_own_headers_is_watched(killed: Files, tmp_path: Path) -> None:
+    files = JournalFiles.at(tmp_path / "run.journal")
+    last = len(killed.wal) - FRAME_BYTES
+    for at in (*range(HEADER_BYTES + FRAME_HEADER_BYTES), *range(last, last + FRAME_HEADER_BYTES)):
+        Path(files.wal).write_bytes(flipped(killed.wal, at, 4))
+        with pytest.raises(JournalDamagedError):
+            read_wal(files, page_bytes=PAGE_BYTES)
+
+
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_a_bit_flipped_anywhere_in_the_file_is_refused_or_makes_no_difference(
     killed: Files, folder: Path, data: st.DataObject
@@ -206,8 +216,9 @@ def test_zeros_in_the_middle_are_damage(killed: Files, folder: Path) -> None:
     assert f"byte {middle} of" in error.place
 
 
-def test_the_remedy_for_a_damaged_log_keeps_what_stands_before_the_damage(killed: Files, folder: Path) -> None:
-    ends = transaction_ends(killed.wal, folder)
+def test_the_remedy_for_a_damaged_log_keeps_what_stands_before_the_damage(
+    killed: Files, ends: tuple[int, ...], folder: Path
+) -> None:
     error = opened(folder, killed.main, flipped(killed.wal, ends[2] + 30, 0))
     assert isinstance(error, JournalDamagedError)
     assert f"its first {ends[2]} bytes" in error.remedy
@@ -224,6 +235,20 @@ def test_bytes_of_another_hand_after_the_log_s_end_are_never_taken_for_items(
         folder, killed.main, killed.wal + killed.wal[HEADER_BYTES : HEADER_BYTES + FRAME_BYTES] * copies + tail
     )
     assert isinstance(found, JournalDamagedError)
+
+
+def test_a_torn_end_is_cut_off_before_sqlite_writes_over_it(
+    killed: Files, ends: tuple[int, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def connect_and_look(files: JournalFiles, mode: str) -> sqlite3.Connection:
+        seen.append(size_of(files.wal))
+        return connect(files, mode)
+
+    monkeypatch.setattr(ledger, "connect", connect_and_look)  # the writing connection alone
+    opened(folder, killed.main, killed.wal[: ends[-1] - FRAME_BYTES])
+    assert seen[0] == ends[-2] < ends[-1] - FRAME_BYTES
 
 
 def test_work_goes_on_after_a_torn_end(killed: Files, folder: Path) -> None:

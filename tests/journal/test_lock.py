@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import sqlite3
 import subprocess
@@ -107,3 +108,21 @@ def test_a_lock_is_given_up_once_and_can_be_taken_again(path: Path) -> None:
         JournalLock(files)
     second.release()
     assert os.listdir(path.parent) == []
+
+
+def test_a_lock_file_removed_by_its_last_holder_just_before_it_is_locked_is_not_taken_for_the_lock(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = JournalFiles.at(path)
+    take = fcntl.flock
+
+    def remove_then_take(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", take)
+        os.unlink(files.lock)
+        take(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_then_take)
+    lock = JournalLock(files)
+    with pytest.raises(JournalLockedError):
+        JournalLock(files)
+    lock.release()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from symfonic_ray.journal import JournalLockedError, JournalState, RunJournal, StoredResult
+from symfonic_ray.journal.files import create_private
 from symfonic_ray.journal.state import Item, ItemState
 from tests.journal.conftest import JOB, answer, contents, deliver, put_file, slow_disk
 
@@ -31,6 +32,15 @@ async def test_every_file_is_its_owner_s_alone_whatever_the_umask(path: Path, um
         async with RunJournal.open(path, job=JOB) as journal:
             await deliver(journal, 1)
             assert modes(path.parent) == dict.fromkeys((path.name, f"{path.name}-wal", f"{path.name}-lock"), "0o600")
+    finally:
+        os.umask(before)
+    assert modes(path.parent) == {path.name: "0o600"}
+
+
+def test_a_file_is_made_for_its_owner_to_read_also_where_the_umask_takes_that_away(path: Path) -> None:
+    before = os.umask(0o777)
+    try:
+        os.close(create_private(str(path)))
     finally:
         os.umask(before)
     assert modes(path.parent) == {path.name: "0o600"}

@@ -275,6 +275,16 @@ async def test_a_damaged_row_is_told_by_the_number_of_its_item(path: Path) -> No
     assert error.place == "item 37"
 
 
+async def test_text_that_is_spoiled_beyond_reading_is_told_by_its_place_and_not_repeated(path: Path) -> None:
+    async with RunJournal.open(path, job=JOB) as journal:
+        await journal.started(4, "digest", "call-5e1f")
+    put_file(path, bytes_of(path).replace(b"call-5e1f", b"\xffall-5e1f"))
+    error = await refusal(path)
+    assert isinstance(error, JournalDamagedError)
+    assert error.place == "item 4"
+    assert "all-5e1f" not in str(error)
+
+
 async def test_a_refusal_that_somebody_keeps_does_not_keep_the_file(tmp_path: Path) -> None:
     async with RunJournal.open(tmp_path / "live", job=JOB) as journal:
         for index in range(50):
