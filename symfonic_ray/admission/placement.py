@@ -29,7 +29,7 @@ class Placement:
     """Hosts of one scope's child, or (least, most)."""
     concurrency: int = 1
     """Runs of one instance at one time; 1 unless the agent is safe for more."""
-    runtime_env: Mapping[str, Any] | None = None
+    runtime_env: Mapping[str, Any] | None = field(default=None, repr=False)
     """Ray runtime environment of the host. Never put a secret here: Ray logs it."""
     share: Literal["child", "scope"] = "child"
     """``child``: a process for each child; ``scope``: one process for all children of a scope."""

@@ -25,6 +25,10 @@ class RestartHistory:
         """Note a death at ``now``, seconds on a monotonic clock."""
         self._deaths.append(now)
 
+    def is_quiet(self, *, now: float) -> bool:
+        """Whether no death counts any more, so that the history may be forgotten."""
+        return not any(now - at <= self._intensity.within_seconds for at in self._deaths)
+
     def admits(self, *, now: float) -> bool:
         """Whether another start keeps within the intensity."""
         recent = [at for at in self._deaths if now - at <= self._intensity.within_seconds]

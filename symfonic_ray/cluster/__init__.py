@@ -6,6 +6,8 @@ from symfonic_ray.cluster.fan_out import FanOut, FanOutReport
 from symfonic_ray.cluster.fleet import ScopedFleet
 from symfonic_ray.cluster.pool_stats import PoolStats, ScopeStats
 from symfonic_ray.cluster.scoped_pool import PoolClosedError, ScopedPool
+from symfonic_ray.cluster.tool_result import WithheldValue
+from symfonic_ray.cluster.tool_tasks import RayToolDispatcher
 from symfonic_ray.delegation.errors import ChildBuildError
 from symfonic_ray.delegation.fleet import current_fleet
 
@@ -20,9 +22,11 @@ __all__ = [
     "PoolClosedError",
     "PoolLimits",
     "PoolStats",
+    "RayToolDispatcher",
     "RunLimits",
     "ScopeStats",
     "ScopedFleet",
     "ScopedPool",
+    "WithheldValue",
     "current_fleet",
 ]

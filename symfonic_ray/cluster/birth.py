@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import ray
 from ray.exceptions import RayError
@@ -19,6 +20,7 @@ from symfonic_ray.cluster.remote_call import answer_of
 from symfonic_ray.cluster.teardown import kill
 from symfonic_ray.cluster.warm import WarmHosts, is_ordinary
 
+T = TypeVar("T")
 _NODES: Callable[[], list[dict[str, Any]]] = ray.nodes
 
 WARM_SECONDS = 1.0
@@ -48,21 +50,30 @@ class Birth:
         first = binding.plan.group(binding.group)[0]
         expires_at = time.monotonic() + self._build_seconds
         handle = await self._warm(first.placement)
-        failure: BuildFailure | None = None
         if handle is None:
             try:
                 handle = ChildHostActor.options(**actor_options(first.placement)).remote()
             except (ValueError, TypeError) as error:
                 return BuildFailure(first.name, "build_failed", f"Ray refuses its placement: {error}")
-            failure = await self._ready(handle, first.name, first.placement, expires_at)
-        if failure is None:
-            failure_or_pid = await self._bound(handle, binding, first.name, expires_at)
-            if isinstance(failure_or_pid, int):
-                self.warm.fill()
-                return Seat(handle, binding.generation, failure_or_pid)
-            failure = failure_or_pid
-        await kill(handle)
-        return failure
+            failure = await self._guarded(handle, self._ready(handle, first.name, first.placement, expires_at))
+            if failure is not None:
+                await kill(handle)
+                return failure
+        bound = await self._guarded(handle, self._bound(handle, binding, first.name, expires_at))
+        if isinstance(bound, BuildFailure):
+            await kill(handle)
+            return bound
+        self.warm.fill()
+        return Seat(handle, binding.generation, bound)
+
+    async def _guarded(self, handle: Any, step: Coroutine[Any, Any, T]) -> T:
+        """A step of a birth; its process is killed when the step is cut short or fails in a way nobody foresaw."""
+        try:
+            return await step
+        except BaseException:
+            with suppress(Exception):
+                ray.kill(handle, no_restart=True)
+            raise
 
     async def _warm(self, placement: Placement) -> Any | None:
         """A blank host that still answers, where a blank one would do."""

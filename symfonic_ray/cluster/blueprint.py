@@ -17,7 +17,7 @@ class ChildBlueprint:
     name: str
     description: str
     when_to_use: str | None
-    parcel: bytes | str
+    parcel: bytes | str = field(repr=False)
     """The build function, pickled, or its import string."""
     placement: Placement
     on_cycle: bool = False
@@ -46,7 +46,7 @@ class PoolPlan:
     @property
     def most_scopes(self) -> int:
         """Scopes that may live at one time: as many as the limit says and the hosts allow."""
-        hosts = len({child.group for child in self.children}) or 1
+        hosts = sum({child.group: child.placement.replica_range[0] for child in self.children}.values()) or 1
         return min(self.limits.max_live_scopes, self.limits.max_hosts // hosts)
 
     def child(self, name: str) -> ChildBlueprint:
@@ -63,8 +63,8 @@ class HostBinding:
     """A host's one scope and one life. A host is bound once and never again."""
 
     plan: PoolPlan
-    scope: Any
-    scope_key: str
+    scope: Any = field(repr=False)
+    scope_key: str = field(repr=False)
     group: str
     generation: int
     rebuilt: bool

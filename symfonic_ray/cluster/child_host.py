@@ -151,6 +151,11 @@ class ChildHost:
         return os.getpid()
 
     @ray.method(concurrency_group="control")
+    async def in_flight(self) -> int:
+        """Runs present, waiting ones included."""
+        return sum(child.in_flight for child in self._children.values())
+
+    @ray.method(concurrency_group="control")
     async def cancel(self, child: str, call_ids: tuple[str, ...], grace_seconds: float) -> tuple[str, ...]:
         """Stop runs; gives the call ids that still run after the grace, all of them when the work loop is blocked."""
         try:
@@ -234,5 +239,5 @@ async def _outcome_of(work: Coroutine[Any, Any, None], grace_seconds: float) -> 
 
 
 ChildHostActor: Any = ray.remote(  # type: ignore[call-overload]  # Ray's own types lack concurrency_groups
-    concurrency_groups={"control": 16}, max_restarts=0, max_task_retries=0
+    concurrency_groups={"control": 64}, max_restarts=0, max_task_retries=0
 )(ChildHost)

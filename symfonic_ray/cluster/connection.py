@@ -179,6 +179,7 @@ class Cluster:
         try:
             await self._thread.do(lambda: ray.init(**options), JOIN_SECONDS - REACH_SECONDS - HANDSHAKE_SECONDS)
         except TimeoutError:
+            self._thread.later(ray.shutdown)  # if it lets us in after all, nobody wants it any more
             problem = f"something listens there, but Ray did not let us in within {JOIN_SECONDS:g} seconds"
             raise ClusterUnreachableError(address, problem, hint) from None
         except Exception as error:  # RuntimeError for versions that differ, ConnectionError, AuthenticationError

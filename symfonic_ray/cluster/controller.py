@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 
+from symfonic_ray.admission import RestartHistory, RestartIntensity
 from symfonic_ray.cluster.birth import Birth
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.seats import ScopeSeats
 from symfonic_ray.delegation.values import TeardownReport
+
+HISTORIES = 1_000  # histories of deaths kept before quiet ones are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class FleetController:
         self._birth: Birth | None = None
         self._scopes: dict[str, ScopeSeats] = {}
         self._composing: dict[str, asyncio.Task[tuple[BuildFailure, ...]]] = {}
+        self._histories: dict[tuple[str, str], RestartHistory] = {}
         self._closing: dict[str, asyncio.Task[TeardownReport]] = {}
 
     async def take(self, plan: PoolPlan) -> int:
@@ -56,7 +61,7 @@ class FleetController:
         return os.getpid()
 
     async def compose(self, scope: Any, scope_key: str, returning: bool = False) -> tuple[BuildFailure, ...]:
-        """Build a scope's children; on failure everything of the scope is ended before the answer.
+        """Build a scope's children; on failure everything of a new scope is ended before the answer.
 
         Args:
             scope: whose children.
@@ -73,13 +78,28 @@ class FleetController:
         if (ending := self._closing.get(scope_key)) is not None:
             await asyncio.wait((ending,))
         plan, birth = self._taken()
+        created = False
         seats = self._scopes.get(scope_key)
         if seats is None:
-            seats = self._scopes[scope_key] = ScopeSeats(scope, scope_key, plan, birth, returning=returning)
+            created = True
+            seats = self._scopes[scope_key] = ScopeSeats(
+                scope,
+                scope_key,
+                plan,
+                birth,
+                returning=returning,
+                history_of=lambda group: self._history(scope_key, group),
+            )
         failures = await seats.compose()
-        if failures:
+        if failures and created:  # a scope that others hold goes on with what it has
             await self.close_scope(scope_key)
         return failures
+
+    def _history(self, scope_key: str, group: str) -> RestartHistory:
+        now = time.monotonic()
+        if len(self._histories) > HISTORIES:
+            self._histories = {key: kept for key, kept in self._histories.items() if not kept.is_quiet(now=now)}
+        return self._histories.setdefault((scope_key, group), RestartHistory(RestartIntensity()))
 
     async def resolve(self, scope: Any, scope_key: str, child: str) -> tuple[Seat, ...] | BuildFailure:
         """The hosts that serve a child, built again if they were lost."""
@@ -98,11 +118,11 @@ class FleetController:
         full = sum(one.hosts for one in self._scopes.values()) >= plan.limits.max_hosts
         return await seats.seats(plan.child(child).group, 1 if full else wanted)
 
-    async def shrink(self, scope_key: str, child: str, generation: int) -> None:
-        """End one host of a child that has more than it needs."""
+    async def shrink(self, scope_key: str, child: str, generation: int) -> bool:
+        """End one host of a child that has more than it needs; False when the host works for somebody after all."""
         plan, _ = self._taken()
-        if (seats := self._scopes.get(scope_key)) is not None:
-            await seats.shrink(plan.child(child).group, generation)
+        seats = self._scopes.get(scope_key)
+        return seats is None or await seats.shrink(plan.child(child).group, generation)
 
     async def retire(
         self, scope_key: str, child: str, generation: int, why: str, orphaned: tuple[str, ...] = ()

@@ -96,6 +96,8 @@ class Courier:
         self._flushing = False
         self.load = 0
         """Hand-offs without a reply; for choosing among replicas."""
+        self.last_used = self._loop.time()
+        """When something was last sent or heard, on the loop's clock."""
         self._out = 0
         self._unaccepted = 0
         self._stopping: dict[str, asyncio.Future[bool]] = {}
@@ -149,7 +151,12 @@ class Courier:
         self._flushing = False
         while self._queue and not self._unaccepted:
             batch = self._taken()
-            data = self._sealed(batch)
+            self.last_used = self._loop.time()
+            try:
+                data = self._sealed(batch)
+            except Exception as error:  # nothing of it has left: each one hears of it
+                self._fail({parcel.row.call_id: parcel for parcel in batch}, error)
+                continue
             lone = len(batch) == 1 and not self._out
             self._out += 1
             if lone:
@@ -209,6 +216,7 @@ class Courier:
             self._fail(waiting, EnvelopeError("serialization", "the host ended its answer without this call"))
 
     def _settle(self, replies: list[ReplyRow], waiting: dict[str, Parcel]) -> None:
+        self.last_used = self._loop.time()
         for reply in replies:
             parcel = waiting.pop(reply.call_id, None)
             if parcel is not None:

@@ -33,6 +33,10 @@ class DeadlineTimer:
         self._dead = 0
         self._handle: asyncio.TimerHandle | None = None
 
+    def now(self) -> float:
+        """Seconds on the loop's clock."""
+        return self._loop.time()
+
     def add(self, expires_at: float, call: Callable[[], object]) -> TimerEntry:
         """Call ``call`` at ``expires_at`` (seconds on the loop's clock) unless the entry is dropped before."""
         entry = TimerEntry(expires_at, call)
@@ -71,7 +75,11 @@ class DeadlineTimer:
                 self._dead -= 1
                 continue
             call, entry.call = entry.call, None
-            call()
+            try:
+                call()
+            except BaseException:
+                self._arm()  # the deadlines behind it still ring
+                raise
         self._arm()
 
 

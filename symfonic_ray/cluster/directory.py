@@ -19,11 +19,14 @@ from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address
 from symfonic_ray.cluster.gate import Gate
 from symfonic_ray.cluster.remote_call import answer_of
-from symfonic_ray.cluster.teardown import GONE_SECONDS, ChildOnHost
+from symfonic_ray.cluster.teardown import GONE_SECONDS, ChildOnHost, CleanUpError
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import REASONS, HandOffFacts
 
 CONTROL_SECONDS = 2.0  # a word to the controller that starts nothing
+RESOLUTIONS = 20
+RESOLVE_AGAIN_SECONDS = 0.05
+GROW_AGAIN_SECONDS = 5.0
 START_MARGIN_SECONDS = 5.0  # on top of build_seconds, for the way there and back
 
 _LOST = "the fleet's controller is gone, and all its children with it; open the pool again"
@@ -33,15 +36,13 @@ _CLOSED = "the scope is being closed; nothing was run"
 class HostLink:
     """One host of a child, found."""
 
-    __slots__ = ("child", "courier", "generation", "handle", "idle_since")
+    __slots__ = ("child", "courier", "generation", "handle")
 
     def __init__(self, child: str, seat: Seat, courier: Courier) -> None:
         self.child = child
         self.handle: Any = seat.handle
         self.generation = seat.generation
         self.courier = courier
-        self.idle_since = 0.0
-        """Loop time at which it was last seen without a hand-off to become idle."""
 
 
 class Directory:
@@ -67,6 +68,8 @@ class Directory:
         self._finding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._growing: dict[str, asyncio.Task[None]] = {}
         self._closed_children: set[str] = set()
+        self._lost: set[int] = set()  # generations that were lost or stuck; bounded by the restart intensity
+        self._grow_after: dict[str, float] = {}
         self._orphaned: dict[HostLink, list[str]] = {}
         self._reports: dict[HostLink, asyncio.Future[None]] = {}
         self.timer = DeadlineTimer(asyncio.get_running_loop())
@@ -86,7 +89,8 @@ class Directory:
         if self._most[child] == 1:
             return links[0]
         link = min(links, key=lambda link: link.courier.load)
-        if link.courier.load >= self._turns[child] and len(links) < self._most[child] and child not in self._growing:
+        full = link.courier.load >= self._turns[child] and len(links) < self._most[child]
+        if full and child not in self._growing and self.timer.now() >= self._grow_after.get(child, 0.0):
             self._growing[child] = asyncio.ensure_future(self._grow(child))
         return link
 
@@ -101,24 +105,31 @@ class Directory:
                 raise HandOffFault("shutting_down", _CLOSED)
             if (known := self.known(child)) is not None:
                 return known
-            seconds = self._plan.limits.build_seconds + START_MARGIN_SECONDS
-            seats = await self._heard(self._controller.resolve.remote(self._scope, self.scope_key, child), seconds)
-            if isinstance(seats, BuildFailure):
-                reason = seats.reason if seats.reason in REASONS else "build_failed"
-                raise HandOffFault(reason, f"the child cannot be reached: {seats.cause}")
-            self._took(child, seats)
-            return self._links[child][0]
+            for _ in range(RESOLUTIONS):
+                seconds = self._plan.limits.build_seconds + START_MARGIN_SECONDS
+                asked = self._controller.resolve.remote(self._scope, self.scope_key, child)
+                seats = await self._heard(asked, seconds)
+                if isinstance(seats, BuildFailure):
+                    reason = seats.reason if seats.reason in REASONS else "build_failed"
+                    raise HandOffFault(reason, f"the child cannot be reached: {seats.cause}")
+                self._took(child, seats)
+                if self._links[child]:
+                    return self._links[child][0]
+                await asyncio.sleep(RESOLVE_AGAIN_SECONDS)  # the word that these hosts are lost is on its way
+            raise HandOffFault("busy", "the child's lost host was not replaced in time; nothing was run")
 
     def _took(self, child: str, seats: tuple[Seat, ...]) -> None:
         known = {link.generation: link for link in self._links.get(child, ())}
-        self._links[child] = [known.get(seat.generation) or self._linked(child, seat) for seat in seats]
+        alive = [seat for seat in seats if seat.generation not in self._lost]
+        self._links[child] = [known.get(seat.generation) or self._linked(child, seat) for seat in alive]
 
     def _linked(self, child: str, seat: Seat) -> HostLink:
         address = Address(self.scope_key, child, seat.generation)
         return HostLink(child, seat, Courier(seat.handle, address, key=self._plan.key))
 
     async def _grow(self, child: str) -> None:
-        """Ask for one more host; what comes of it is taken up, a failure leaves things as they are."""
+        """Ask for one more host; what comes of it is taken up, a failure leaves things as they are for a while."""
+        before = len(self._links.get(child, ()))
         try:
             links = self._links.get(child, [])
             load = sum(link.courier.load for link in links)
@@ -142,6 +153,8 @@ class Directory:
             return
         finally:
             self._growing.pop(child, None)
+            if len(self._links.get(child, ())) <= before:
+                self._grow_after[child] = self.timer.now() + GROW_AGAIN_SECONDS
 
     async def shrink(self, now: float) -> None:
         """Let go of one host of each child that has had more than it needs for a while; ``now`` is loop time."""
@@ -149,10 +162,7 @@ class Directory:
             least = self._plan.child(child).placement.replica_range[0]
             if len(links) <= least:
                 continue
-            for link in links:
-                if link.courier.load:
-                    link.idle_since = now
-            idlest = min(links, key=lambda link: (link.courier.load, link.idle_since))
+            idlest = min(links, key=lambda link: (link.courier.load, link.courier.last_used))
             load = sum(link.courier.load for link in links)
             wanted = desired_replicas(
                 len(links),
@@ -161,14 +171,15 @@ class Directory:
                 in_flight=load,
                 waiting=0,
                 concurrency=self._turns[child],
-                idle_seconds=now - idlest.idle_since if not idlest.courier.load else 0.0,
+                idle_seconds=now - idlest.courier.last_used if not idlest.courier.load else 0.0,
             )
             if wanted < len(links):
                 links.remove(idlest)
                 asked = self._controller.shrink.remote(self.scope_key, child, idlest.generation)
                 limits = self._plan.limits
                 graces = limits.flush_seconds + limits.close_seconds + limits.terminate_seconds
-                await self._heard(asked, graces + START_MARGIN_SECONDS)
+                if not await self._heard(asked, graces + START_MARGIN_SECONDS):  # it works for another caller
+                    self._links.pop(child, None)
 
     def forget(self, link: HostLink) -> None:
         """Ask for the child's hosts again at the next hand-off."""
@@ -185,6 +196,7 @@ class Directory:
             HandOffFault: ``controller_lost``.
         """
         self.forget(link)
+        self._lost.add(link.generation)
         orphaned = self._orphaned.setdefault(link, [])
         orphaned.append(run_id)
         if len(orphaned) == 1:
@@ -217,12 +229,21 @@ class Directory:
             CleanUpError: with what went wrong.
         """
         self._closed_children.add(child)
+        problems = []
         for link in self._links.pop(child, ()):
             try:
                 await ChildOnHost(link.handle, child, self._plan.limits).aclose()
-            finally:
-                asked = self._controller.closed.remote(self.scope_key, child, link.generation)
-                await self._heard(asked, CONTROL_SECONDS + self._plan.limits.terminate_seconds + GONE_SECONDS)
+            except CleanUpError as problem:
+                problems.append(problem)
+            asked = self._controller.closed.remote(self.scope_key, child, link.generation)
+            await self._heard(asked, CONTROL_SECONDS + self._plan.limits.terminate_seconds + GONE_SECONDS)
+        if problems:
+            raise problems[0]
+
+    @property
+    def shut(self) -> bool:
+        """Whether a child was closed for good, so that the scope must be made anew before it can be entered."""
+        return bool(self._closed_children)
 
     async def _heard(self, asked: Any, seconds: float) -> Any:
         try:

@@ -187,13 +187,31 @@ def open_batch(data: object, *, key: bytes) -> tuple[Address, list[HandOffRow]]:
 
 
 def pack_replies(address: Address, rows: list[ReplyRow]) -> bytes:
-    """JSON bytes of replies; no seal, since they return on the call that asked."""
-    plain = []
-    for row in rows:
-        cells = list(_REPLY_FIELDS(row))
-        cells[1], cells[3] = to_wire(row.final_response), to_wire(row.failure)
-        plain.append(cells)
-    return to_json((WIRE_VERSION, address.scope_key, address.child, address.generation, plain), inf_nan_mode="null")
+    """JSON bytes of replies; no seal, since they return on the call that asked.
+
+    A row whose usage or records cannot be packed goes without them: its neighbours and its own answer still arrive.
+    """
+    head = (WIRE_VERSION, address.scope_key, address.child, address.generation)
+    plain = [_reply_cells(row) for row in rows]
+    try:
+        return to_json((*head, plain), inf_nan_mode="null")
+    except (ValueError, RecursionError):
+        return to_json((*head, [_packable(cells) for cells in plain]), inf_nan_mode="null")
+
+
+def _reply_cells(row: ReplyRow) -> list[Any]:
+    cells = list(_REPLY_FIELDS(row))
+    cells[1], cells[3] = to_wire(row.final_response), to_wire(row.failure)
+    return cells
+
+
+def _packable(cells: list[Any]) -> list[Any]:
+    """The cells as they are, or without usage, names and records where those cannot be packed."""
+    try:
+        to_json(cells, inf_nan_mode="null")
+    except (ValueError, RecursionError):
+        return [*cells[:7], None, (), *cells[9:11], ()]
+    return cells
 
 
 def open_replies(data: object, *, address: Address) -> list[ReplyRow]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -66,8 +67,9 @@ class FanOut:
         self._ready: deque[DelegationRecord] = deque()
         self._landed: dict[int, DelegationRecord] = {}
         self._next = 0
-        self._reading: asyncio.Future[tuple[str, Any] | None] | None = None
+        self._reading: asyncio.Future[tuple[tuple[str, Any], ...]] | None = None
         self._news: asyncio.Future[None] | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._outcomes: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
         self._seconds: list[float] = []
@@ -80,7 +82,7 @@ class FanOut:
     async def __anext__(self) -> DelegationRecord:
         """The next record: as they finish, or in the order of the tasks when ``ordered``."""
         try:
-            while True:
+            while self._closing is None:
                 self._fill()
                 if self._ready:
                     record = self._ready.popleft()
@@ -93,6 +95,7 @@ class FanOut:
                 if not self._running and self._reading is None:
                     raise StopAsyncIteration
                 await self._something_new()
+            raise StopAsyncIteration
         except StopAsyncIteration:
             raise
         except BaseException:  # a source that raises ends the fan-out as a cancellation does
@@ -114,17 +117,20 @@ class FanOut:
         """Start hand-offs while there are places and tasks; with as many records unread, none is started."""
         while len(self._running) < self._in_flight and len(self._ready) + len(self._landed) < self._in_flight:
             if self._now is not None:
-                pair = next(self._now, None)
-                if pair is None:
+                try:
+                    pair = next(self._now)
+                except StopIteration:
                     self._now = None
                     return
             elif self._reading is not None:
                 if not self._reading.done():
                     return
-                pair, self._reading = self._reading.result(), None
-                if pair is None:
+                reading, self._reading = self._reading, None
+                read = reading.result()
+                if not read:
                     self._later = None
                     return
+                pair = read[0]
             elif self._later is not None:
                 self._reading = asyncio.ensure_future(_read(self._later))
                 return
@@ -162,14 +168,23 @@ class FanOut:
 
     async def aclose(self) -> None:
         """Cancel what runs and start nothing new; waits until the children were told."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        while not self._closing.done():  # also when the one who closes is cancelled again: each abort is bounded
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         self._now = self._later = None
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)  # whoever waits for a record hears that there is none any more
+        running, self._running = self._running, {}
+        if running:
+            await asyncio.gather(*(flight.abort() for flight in running.values()), return_exceptions=True)
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait((self._reading,))
             self._reading = None
-        running, self._running = self._running, {}
-        if running:
-            await asyncio.gather(*(flight.abort() for flight in running.values()), return_exceptions=True)
 
     async def __aenter__(self) -> FanOut:
         return self
@@ -189,5 +204,9 @@ class FanOut:
             self._reasons[record.reason] += 1
 
 
-async def _read(tasks: AsyncIterator[tuple[str, Any]]) -> tuple[str, Any] | None:
-    return await anext(tasks, None)
+async def _read(tasks: AsyncIterator[tuple[str, Any]]) -> tuple[tuple[str, Any], ...]:
+    """The next pair alone in a tuple; an empty one at the end."""
+    try:
+        return (await anext(tasks),)
+    except StopAsyncIteration:
+        return ()

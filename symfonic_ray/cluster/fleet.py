@@ -94,6 +94,7 @@ class ScopedFleet:
         plan = FlightPlan(delegation)
         in_bulk = (
             HOSTED_RUN.current() is None
+            and plan.can_travel
             and delegation.tools.observer is None
             and delegation.depth.admits(delegation.context.current_depth())
         )
@@ -103,7 +104,7 @@ class ScopedFleet:
             row = roster.find(name) if in_bulk else None
             if row is not None and isinstance(row.runner, RemoteChild):
                 return Flight(row.runner, task_text(task), plan, land).take_off()
-            return TaskFlight(self.delegate(name, task), land)
+            return TaskFlight(name, self.delegate(name, task), land)
 
         return launch
 

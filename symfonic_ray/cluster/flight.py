@@ -15,13 +15,14 @@ from symfonic_ray.cluster.courier import new_call_id
 from symfonic_ray.cluster.deadline_timer import TimerEntry
 from symfonic_ray.cluster.directory import HostLink
 from symfonic_ray.cluster.envelope import HandOffRow, ReplyRow
-from symfonic_ray.cluster.runner import ANSWER_GRACE_SECONDS, HandOff, RemoteChild
+from symfonic_ray.cluster.runner import ANSWER_GRACE_SECONDS, HandOff, RemoteChild, can_travel, surely
 from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.capability import DelegationCapability
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.records import fault_record, response_record
 from symfonic_ray.delegation.values import DelegationOutcome, DelegationRecord
 from symfonic_ray.kernel import new_run_id
+from symfonic_ray.kernel.text import failure_line
 
 Land = Callable[[DelegationRecord], None]
 
@@ -29,7 +30,7 @@ Land = Callable[[DelegationRecord], None]
 class FlightPlan:
     """What the flights of one fan-out share: the run that makes them, its depth and its ids. Read once."""
 
-    __slots__ = ("ancestors", "depth", "parent_run_id", "root_run_id", "run")
+    __slots__ = ("ancestors", "can_travel", "depth", "parent_run_id", "root_run_id", "run")
 
     def __init__(self, delegation: DelegationCapability) -> None:
         context = delegation.context
@@ -37,6 +38,7 @@ class FlightPlan:
         self.root_run_id, self.parent_run_id = delegation.tools.lineage()
         self.run = context.current_run()
         known = (self.root_run_id, self.parent_run_id) if self.parent_run_id is not None else ()
+        self.can_travel = all(can_travel(run_id) for run_id in known if run_id is not None)
         self.ancestors = tuple(dict.fromkeys(run_id for run_id in known if run_id is not None))
 
 
@@ -133,18 +135,23 @@ class Flight(HandOff):
             answer = self._child.answer(reply, self)
         except HandOffFault as fault:
             self._end(self._fault_record(fault))
+        except Exception as error:  # a record all the same, and the slot given back
+            self._end(self._fault_record(self.fault("exception", failure_line(error))))
         else:
             self._end(response_record(self._child.name, self._plan.depth, self._started, answer))
 
     async def _failed(self, error: Exception) -> None:
         assert self._link is not None
-        self._end(self._fault_record(await self._child.lost(self._link, error, self)))
+        fault = await surely(self._child.lost(self._link, error, self))
+        self._end(self._fault_record(fault))
 
     async def _carried(self) -> None:
         try:
             answer = await self._child.carried(self)
         except HandOffFault as fault:
             self._end(self._fault_record(fault))
+        except Exception as error:
+            self._end(self._fault_record(self.fault("exception", failure_line(error))))
         else:
             self._end(response_record(self._child.name, self._plan.depth, self._started, answer))
 
@@ -178,28 +185,38 @@ class Flight(HandOff):
         self._child.directory.timer.drop(self._overdue)
         if gate is not None and gate.withdraw(self.scope_key, self._go):
             return
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait((self._task,))
-        elif self._link is not None:
-            self.drop()
-            await self._child.stop(self._link, self)
-        self._release()
+        try:
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.wait((self._task,))
+            elif self._link is not None:
+                self.drop()
+                await self._child.stop(self._link, self)
+        finally:
+            self._release()
 
 
 class TaskFlight:
     """A hand-off of a bulk fan-out in a task of its own: for children in this process, refusals and watched fleets."""
 
-    __slots__ = ("_land", "_task")
+    __slots__ = ("_land", "_name", "_started", "_task")
 
-    def __init__(self, work: Coroutine[Any, Any, DelegationRecord], land: Land) -> None:
+    def __init__(self, name: object, work: Coroutine[Any, Any, DelegationRecord], land: Land) -> None:
+        self._name = name
+        self._started = time.perf_counter()
         self._land = land
         self._task = asyncio.ensure_future(work)
         self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[DelegationRecord]) -> None:
-        if not task.cancelled():
+        if task.cancelled():
+            fault = HandOffFault("cancelled", "the hand-off was cancelled by somebody else")
+        elif (error := task.exception()) is None:
             self._land(task.result())
+            return
+        else:
+            fault = HandOffFault("exception", failure_line(error))
+        self._land(fault_record(self._name, 0, self._started, fault))
 
     async def abort(self) -> None:
         """Cancel it; nobody hears of a record any more."""

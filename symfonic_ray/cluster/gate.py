@@ -68,7 +68,8 @@ class Gate:
         if position is None:
             return None
         try:
-            await asyncio.wait_for(turn, seconds)
+            async with asyncio.timeout(seconds):  # wait_for of Python 3.11 can lose a cancellation
+                await turn
         except (asyncio.CancelledError, TimeoutError):
             if not self._queue.withdraw(scope_key, start) and not turn.cancelled():
                 self.leave(scope_key)  # granted in the very tick of the cancellation

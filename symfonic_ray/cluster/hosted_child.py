@@ -36,11 +36,12 @@ REMEMBERED_IDS = 65_536  # call ids used or cancelled; a batch holds 256, so rep
 class RunInHost:
     """A hand-off from its arrival to its reply."""
 
-    __slots__ = ("row", "task", "why")
+    __slots__ = ("deadline", "row", "task", "why")
 
     def __init__(self, row: HandOffRow, task: asyncio.Task[Any]) -> None:
         self.row = row
         self.task = task
+        self.deadline = Deadline.after(row.seconds_left, now=time.monotonic())  # the wait for a turn counts too
         self.why: tuple[str, str] | None = None
         """Reason and words, once somebody asked the run to stop."""
 
@@ -110,7 +111,8 @@ class HostedChild:
                 reply = _failed(row, *(run.why or ("cancelled", "the host stopped this run")))
             finally:
                 del self._runs[row.call_id]
-            reply.fresh, self._fresh = self._fresh, False
+            if run.why is None:  # a reply that was cut short may be heard by nobody
+                reply.fresh, self._fresh = self._fresh, False
         reply.seconds = time.monotonic() - started
         return reply
 
@@ -137,11 +139,11 @@ class HostedChild:
     async def _execute(self, run: RunInHost, turn: Turn) -> ReplyRow:
         row = run.row
         identity = RunIdentity(row.run_id, row.root_run_id, row.parent_run_id)
-        hosted = HostedRun(row.run_id, row.ancestors, turn, self._blueprint.on_cycle)
+        hosted = HostedRun(row.run_id, row.agent_depth, row.ancestors, turn, self._blueprint.on_cycle)
         active = ActiveRun(row.agent_depth, identity)
         held = (
             (IDENTITY, identity),
-            (DEADLINE, Deadline.after(row.seconds_left, now=time.monotonic())),
+            (DEADLINE, run.deadline),
             (FLEET, self._fleet),
             (RUN, active),
             (HOSTED_RUN, hosted),

@@ -19,6 +19,7 @@ class HostedRun:
     """One run in flight inside a host."""
 
     run_id: str
+    depth: int
     ancestors: tuple[str, ...]
     """Run ids above this one, root first."""
     turn: Turn
@@ -41,7 +42,8 @@ class HostedRun:
     def keep(self, record: dict[str, Any]) -> None:
         """Keep one record, its message shortened; past the bound it is dropped."""
         if len(self.records) < NESTED_RECORDS:
-            self.records.append(record | {"message": clipped(str(record["message"]), limit_bytes=NESTED_MESSAGE_BYTES)})
+            message = str(record["message"]).encode("utf-8", "replace").decode()  # a report needs no lone surrogates
+            self.records.append(record | {"message": clipped(message, limit_bytes=NESTED_MESSAGE_BYTES)})
 
 
 HOSTED_RUN: Ambient[HostedRun] = Ambient("symfonic_ray_hosted_run")

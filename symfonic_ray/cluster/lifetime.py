@@ -73,14 +73,18 @@ class LifetimeTask:
             try:
                 result = await job.work()
             except asyncio.CancelledError:
-                task = asyncio.current_task()
-                while task is not None and task.cancelling():
-                    task.uncancel()
+                _taken_back(asyncio.current_task())
                 job.settled.cancel()
             except BaseException as error:  # a job's own fault; SystemExit must not stop the loop
                 job.settle_failed(error)
             else:
+                _taken_back(asyncio.current_task())  # the job swallowed its cancellation; the next one is not cancelled
                 if not job.settled.done():
                     job.settled.set_result(result)
             finally:
                 self._current = None
+
+
+def _taken_back(task: asyncio.Task[Any] | None) -> None:
+    while task is not None and task.cancelling():
+        task.uncancel()

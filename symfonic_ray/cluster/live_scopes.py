@@ -33,7 +33,8 @@ class LiveScope:
     """Seconds on the monotonic clock."""
     holds: int = 0
     """``pool.scope`` blocks that are inside, or being entered."""
-    composing: asyncio.Lock | None = None
+    composed: bool = False
+    """Whether its children stood at least once."""
     closing: asyncio.Task[TeardownReport] | None = None
 
 
@@ -97,6 +98,9 @@ class LiveScopes:
         deadline = time.monotonic() + self._wait_seconds
         while True:
             live = self._live.get(key)
+            if live is not None and live.closing is None and live.directory.shut and not live.holds:
+                await self._close(key)  # its children were closed one by one: it is made anew
+                continue
             if live is not None and live.closing is None:
                 live.holds += 1
                 return live
@@ -131,16 +135,17 @@ class LiveScopes:
         async with self._changed:
             self._changed.notify_all()
 
-    async def gone(self, live: LiveScope, report: TeardownReport) -> None:
-        """A scope was closed, or could not be built."""
+    async def gone(self, live: LiveScope, report: TeardownReport | None) -> None:
+        """A scope was closed; without a report it never stood."""
         if self._live.get(live.key) is live:
             del self._live[live.key]
-        self._seen[live.key] = None
-        if len(self._seen) > REMEMBERED_SCOPES:
-            self._seen.popitem(last=False)
-        self._reports[live.key] = report
-        if len(self._reports) > REMEMBERED_REPORTS:
-            self._reports.popitem(last=False)
+        if report is not None:
+            self._seen[live.key] = None
+            if len(self._seen) > REMEMBERED_SCOPES:
+                self._seen.popitem(last=False)
+            self._reports[live.key] = report
+            if len(self._reports) > REMEMBERED_REPORTS:
+                self._reports.popitem(last=False)
         async with self._changed:
             self._changed.notify_all()
 

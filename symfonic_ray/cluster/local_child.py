@@ -10,6 +10,7 @@ import itertools
 import time
 from typing import Any
 
+from symfonic_ray.cluster.contained_tasks import ChildExitError
 from symfonic_ray.cluster.turns import Turns
 from symfonic_ray.delegation.adapted import AdaptedChild
 from symfonic_ray.delegation.errors import HandOffFault
@@ -82,4 +83,9 @@ class LocalChild(SeeThrough):
         above = _PRESENT.current() or ()
         async with self._turns.turn(here, above):
             with _PRESENT.holding((*above, here)):
-                return await self.agent.run(query, **told)
+                try:
+                    return await self.agent.run(query, **told)
+                except (Exception, asyncio.CancelledError):
+                    raise
+                except BaseException as error:  # an exit of a child is its failure, not this process's end
+                    raise ChildExitError(type(error).__name__, ", ".join(map(repr, error.args))) from None

@@ -134,8 +134,9 @@ def _check_shared_hosts(children: tuple[ChildBlueprint, ...], limits: PoolLimits
             if getattr(child.placement, name) != getattr(shared[0].placement, name):
                 words = f"{child.name}: {name}"
                 allowed = f"the same as for {shared[0].name!r}, with which it shares a process"
-                raise LimitError(words, repr(getattr(child.placement, name)), allowed)
-    hosts = len({child.group for child in children})
+                given = "another" if name == "runtime_env" else repr(getattr(child.placement, name))
+                raise LimitError(words, given, allowed)
+    hosts = sum({child.group: child.placement.replica_range[0] for child in children}.values())
     if hosts > limits.max_hosts:
         raise LimitError("max_hosts", repr(limits.max_hosts), f"at least {hosts}: one scope needs so many")
 

@@ -10,6 +10,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 
@@ -44,6 +45,15 @@ class RayThread:
         if not done:
             raise TimeoutError
         return settled.result()
+
+    def later(self, call: Callable[[], Any]) -> None:
+        """Do ``call`` after what the thread has; nobody hears how it went."""
+
+        def work() -> None:
+            with suppress(Exception):
+                call()
+
+        self._work.put(work)
 
     def end(self) -> None:
         """Let the thread end after what it has."""

@@ -15,8 +15,5 @@ async def answer_of(reference: Any, seconds: float) -> Any:
         TimeoutError: after ``seconds``.
         ray.exceptions.RayError: whatever Ray says of the call.
     """
-    return await asyncio.wait_for(_awaited(reference), seconds)
-
-
-async def _awaited(reference: Any) -> Any:
-    return await reference
+    async with asyncio.timeout(seconds):  # wait_for of Python 3.11 can lose a cancellation
+        return await reference

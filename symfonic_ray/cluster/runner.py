@@ -29,6 +29,7 @@ from symfonic_ray.kernel import current_deadline, new_run_id, seconds_for_child
 STOP_GRACE_SECONDS = 0.5  # cancelled code gets so long to leave; then its host is killed
 ANSWER_GRACE_SECONDS = 0.25  # past the deadline, for the host's own word that time ran out
 CONTROL_MARGIN_SECONDS = 0.5
+RUN_ID_CHARACTERS = 128
 MOVES = 3  # hosts tried for one hand-off, when one after the other says that it closes and has run nothing
 
 
@@ -105,6 +106,10 @@ class RemoteChild:
             asyncio.CancelledError: if the caller was cancelled; the child has then been stopped or killed.
         """
         caller = HOSTED_RUN.current()
+        if self.directory.gate is None and caller is None:  # inside a host, after its run has ended
+            raise HandOffFault("shutting_down", "the run that this task belongs to is over; nothing was run")
+        if caller is not None and agent_depth != caller.depth + 1:  # a run cannot count itself nearer to the root
+            raise HandOffFault("depth", f"a child of this run is at depth {caller.depth + 1}, not {agent_depth}")
         hand_off = self.prepared(query, agent_depth, run_id, root_run_id, parent_run_id, caller)
         if caller is not None:
             if not caller.gives_back:
@@ -138,13 +143,16 @@ class RemoteChild:
         """A hand-off, ready to be sent.
 
         Raises:
-            HandOffFault: ``payload_too_large``.
+            HandOffFault: ``payload_too_large``, or ``serialization`` for a run id that cannot travel.
         """
         run_id = run_id or new_run_id()
         root = root_run_id or parent_run_id or run_id
         ancestors = _ancestors(caller, root, parent_run_id)
         row = HandOffRow(new_call_id(), query, depth, run_id, root, parent_run_id, ancestors, None)
         hand_off = HandOff(row, wire_bytes(query), self.seconds(caller), self.directory.scope_key)
+        if not (can_travel(run_id) and can_travel(root) and can_travel(parent_run_id or root)):
+            words = f"a run id cannot travel; give 1 to {RUN_ID_CHARACTERS} visible characters"
+            raise HandOffFault("serialization", words)
         self.check(hand_off)
         return hand_off
 
@@ -184,10 +192,10 @@ class RemoteChild:
                 reply = await landed
             except asyncio.CancelledError:
                 hand_off.drop()
-                await _surely(self.stop(link, hand_off))
+                await surely(self.stop(link, hand_off))
                 raise
             except Exception as error:
-                raise await _surely(self.lost(link, error, hand_off)) from None
+                raise await surely(self.lost(link, error, hand_off)) from None
             finally:
                 timer.drop(overdue)
             if not self.moved(link, reply):
@@ -201,7 +209,8 @@ class RemoteChild:
             HandOffFault: if there is none, or none in time.
         """
         try:
-            return await asyncio.wait_for(self.directory.link(self.name), hand_off.left())
+            async with asyncio.timeout(hand_off.left()):
+                return await self.directory.link(self.name)
         except TimeoutError:
             raise hand_off.fault("timeout", "time ran out before the child was ready; it was not run") from None
         except HandOffFault as fault:
@@ -224,6 +233,8 @@ class RemoteChild:
             self._keep(record)
         if reply.reason == "timeout":
             raise self._timed_out(hand_off, "it was stopped")
+        if reply.reason == "shutting_down" and self.directory.closed:
+            raise hand_off.fault("cancelled", "the scope was closed while the task was on its way; it was not run")
         facts = hand_off.facts(fresh=reply.fresh)
         if reply.reason and reply.reason != "no_final_response":
             raise HandOffFault(reply.reason, f"agent {self.name!r}: {reply.failure}", facts)
@@ -244,7 +255,7 @@ class RemoteChild:
             return self._timed_out(hand_off, await self.stop(link, hand_off))
         if self.directory.closed:
             return hand_off.fault("cancelled", "the scope was closed while the child worked")
-        cause = error if isinstance(error, EnvelopeError) else getattr(error, "cause", None)
+        cause = getattr(error, "cause", None) or error  # Ray's own words on it are a remote traceback
         if isinstance(cause, EnvelopeError):
             return hand_off.fault(cause.reason, str(cause))
         fault = classify(error)
@@ -261,8 +272,8 @@ class RemoteChild:
         if link.courier.withdraw(hand_off):
             return "it had not left yet"
         try:
-            asked = link.courier.stop(hand_off.row.call_id, STOP_GRACE_SECONDS)
-            running = await asyncio.wait_for(asked, STOP_GRACE_SECONDS + CONTROL_MARGIN_SECONDS)
+            async with asyncio.timeout(STOP_GRACE_SECONDS + CONTROL_MARGIN_SECONDS):
+                running = await link.courier.stop(hand_off.row.call_id, STOP_GRACE_SECONDS)
         except TimeoutError:
             running = True
         except RayError:
@@ -300,7 +311,12 @@ def _land(landed: asyncio.Future[ReplyRow], outcome: ReplyRow | Exception) -> No
         landed.set_result(outcome)
 
 
-async def _surely(work: Any) -> Any:
+def can_travel(run_id: str) -> bool:
+    """Whether a run id, which a caller may have made, fits the envelope."""
+    return 0 < len(run_id) <= RUN_ID_CHARACTERS and run_id.isprintable()
+
+
+async def surely(work: Any) -> Any:
     """Finish ``work`` even if the waiting task is cancelled again meanwhile; ``work`` itself is bounded."""
     running = asyncio.ensure_future(work)
     while not running.done():

@@ -135,6 +135,9 @@ class ScopedPool:
         live = await self._scopes.held(key, lambda: self._equipped(scope, key))
         try:
             await self._composed(scope, live)
+            if not self._open:  # it was closed while this scope was being built
+                raise PoolClosedError(self.name)
+            live.composed = True
             yield live.fleet
         finally:
             await self._scopes.released(live)
@@ -161,14 +164,17 @@ class ScopedPool:
             words = f"the fleet's controller is gone: {classify(error).words}"
             raise ChildBuildError("", "controller_lost", words) from None
         if failures:
-            live.directory.closed = True
-            await self._scopes.gone(live, TeardownReport(verb="flush+aclose"))
             first = failures[0]
+            if not live.composed:  # a scope that others hold goes on with what it has
+                live.directory.closed = True
+                await self._scopes.gone(live, None)
             raise ChildBuildError(first.child, first.reason, first.cause)
 
     async def _controlled(self) -> Any:
         """The controller, started at the first scope that needs a host."""
         async with self._starting:
+            if not self._open:
+                raise PoolClosedError(self.name)
             if self._controller is None:
                 here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
                 controller: Any = FleetControllerActor.options(scheduling_strategy=here).remote()
@@ -178,6 +184,9 @@ class ScopedPool:
                     await kill(controller)
                     words = f"the fleet's controller did not start within {CONTROLLER_SECONDS:g} seconds"
                     raise ChildBuildError("", "busy", words) from error
+                except BaseException:  # cut short: nobody else knows of it
+                    ray.kill(controller, no_restart=True)
+                    raise
                 self._controller = controller
             return self._controller
 
@@ -266,6 +275,8 @@ class ScopedPool:
     async def _close(self) -> TeardownReport:
         if self._housekeeping is not None:
             self._housekeeping.cancel()
+        async with self._starting:  # a controller that is just being started is there afterwards, and ended below
+            pass
         reports = await asyncio.gather(*(self._close_key(key) for key in self._scopes.keys))
         if self._controller is not None:
             with suppress(RayError, TimeoutError):  # blank hosts, and scopes whose composition was cut short

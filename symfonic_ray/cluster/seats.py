@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ray.exceptions import RayError
 
-from symfonic_ray.admission import RestartHistory, RestartIntensity
+from symfonic_ray.admission import RestartHistory
 from symfonic_ray.cluster.birth import Birth
 from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding, PoolPlan, Seat
 from symfonic_ray.cluster.remote_call import answer_of
@@ -42,14 +43,25 @@ class ScopeSeats:
         plan: of the pool.
         birth: starts hosts.
         returning: whether the scope lived before and was closed, so that its children begin anew.
+        history_of: the deaths of a group, which outlive the scope: closing it must not lift a quarantine.
     """
 
-    def __init__(self, scope: Any, scope_key: str, plan: PoolPlan, birth: Birth, *, returning: bool) -> None:
+    def __init__(
+        self,
+        scope: Any,
+        scope_key: str,
+        plan: PoolPlan,
+        birth: Birth,
+        *,
+        returning: bool,
+        history_of: Callable[[str], RestartHistory],
+    ) -> None:
         self._scope = scope
         self.scope_key = scope_key
         self._plan = plan
         self._birth = birth
         self._returning = returning
+        self._history_of = history_of
         self._groups: dict[str, _Group] = {}
         self.closing = False
 
@@ -72,7 +84,7 @@ class ScopeSeats:
         """
         group = self._groups.get(name)
         if group is None:
-            group = self._groups[name] = _Group(RestartHistory(RestartIntensity()), lost_before=self._returning)
+            group = self._groups[name] = _Group(self._history_of(name), lost_before=self._returning)
         least, most = self._plan.group(name)[0].placement.replica_range
         wanted = min(max(wanted, least), most)
         failure: BuildFailure | None = None
@@ -85,8 +97,14 @@ class ScopeSeats:
             else:
                 if group.building is None:
                     group.building = asyncio.create_task(self._build(name, group))
-                failure = await asyncio.shield(group.building)
+                failure = await self._built(name, group.building)
         return tuple(group.seats) if group.seats else failure or ()
+
+    async def _built(self, name: str, building: asyncio.Task[BuildFailure | None]) -> BuildFailure | None:
+        await asyncio.wait((building,))
+        if building.cancelled():
+            return BuildFailure(self._first(name), "shutting_down", "the scope is being closed")
+        return building.result()
 
     async def _build(self, name: str, group: _Group) -> BuildFailure | None:
         try:
@@ -105,8 +123,9 @@ class ScopeSeats:
                 group.seats.append(born)
                 group.lost_before = self._returning  # a further replica of a scope that never lived before is not fresh
                 return None
-            group.history.died(now=time.monotonic())
-            group.last_loss = born.reason
+            if not group.seats:  # one more that did not come up says nothing against those that are there
+                group.history.died(now=time.monotonic())
+                group.last_loss = born.reason
             return born
         finally:
             group.building = None
@@ -126,17 +145,27 @@ class ScopeSeats:
         """Kill a host that was found lost or stuck; a word about an earlier one changes nothing."""
         group, seat = self._taken(name, generation)
         if group is not None and seat is not None:
-            group.history.died(now=time.monotonic())
-            group.last_loss = why
+            if why != "node_died":  # the machine's fault, not the child's
+                group.history.died(now=time.monotonic())
+                group.last_loss = why
             group.lost_before = True
             await kill(seat.handle)
 
-    async def shrink(self, name: str, generation: int) -> None:
-        """End one replica that is not needed: flushed, closed, let go."""
-        _, seat = self._taken(name, generation)
-        if seat is not None:
+    async def shrink(self, name: str, generation: int) -> bool:
+        """End one replica that is not needed: flushed, closed, let go; False when it works for somebody after all."""
+        group = self._groups.get(name)
+        for seat in group.seats if group is not None else ():
+            if seat.generation == generation:
+                try:
+                    if await answer_of(seat.handle.in_flight.remote(), PROBE_SECONDS):
+                        return False
+                except (TimeoutError, RayError):
+                    return False
+        _, seat_taken = self._taken(name, generation)
+        if seat_taken is not None:
             names = tuple(child.name for child in self._plan.group(name))
-            await end_host(seat.handle, names, self._plan.limits)
+            await end_host(seat_taken.handle, names, self._plan.limits)
+        return True
 
     async def cancel_below(self, runs: tuple[str, ...]) -> None:
         """Stop, at every host of the scope, what these runs and their descendants had handed on."""
@@ -159,8 +188,10 @@ class ScopeSeats:
         """End every host of the scope, side by side."""
         self.closing = True
         builds = [group.building for group in self._groups.values() if group.building is not None]
+        for build in builds:
+            build.cancel()  # it kills its process
         if builds:
-            await asyncio.wait(builds)  # bounded: a build has its own deadline
+            await asyncio.wait(builds, timeout=PROBE_SECONDS)
         ends = []
         for name, group in self._groups.items():
             for seat in group.seats:

@@ -16,12 +16,14 @@ from contextlib import asynccontextmanager
 class Turn:
     """One run's presence in an instance, for an ``async with`` block."""
 
-    __slots__ = ("_ancestors", "_run_id", "_turns", "held")
+    __slots__ = ("_ancestors", "_counted", "_out", "_run_id", "_turns", "held")
 
     def __init__(self, turns: Turns, run_id: str, ancestors: tuple[str, ...]) -> None:
         self._turns = turns
         self._run_id = run_id
         self._ancestors = ancestors
+        self._counted = False
+        self._out = 0
         self.held = False
         """Whether it is a turn at all: a run with an ancestor present is let through without one."""
 
@@ -32,7 +34,7 @@ class Turn:
                 turns.free -= 1
             else:
                 await turns.take()
-            self.held = True
+            self.held = self._counted = True
         turns.present.add(self._run_id)
         return self
 
@@ -43,15 +45,32 @@ class Turn:
 
     @asynccontextmanager
     async def given_back(self) -> AsyncIterator[None]:
-        """Let others have this turn for a block, and queue for it again at its end; a turn not held stays so."""
-        if not self.held:
+        """Let others have this turn for a block, and queue for it again at its end; a turn not held stays so.
+
+        Several blocks at once give it back at the first and retake it after the last: retaken while one is still
+        open, it would be held by a run that waits. A block that is cancelled retakes nothing: its run is leaving, and
+        must not wait behind others to do so.
+        """
+        if not self._counted:
             yield
             return
-        self.held = False
-        self._turns.give()
+        self._out += 1
+        if self.held:
+            self.held = False
+            self._turns.give()
         try:
             yield
-        finally:
+        except asyncio.CancelledError:
+            self._out -= 1
+            raise
+        except BaseException:
+            await self._returned()
+            raise
+        await self._returned()
+
+    async def _returned(self) -> None:
+        self._out -= 1
+        if self._out == 0 and not self.held:
             await self._turns.take()
             self.held = True
 

@@ -389,3 +389,57 @@ def _countdown(scope: Any, other: str) -> Child:
         return f"{number} {record.message}"
 
     return Child(scope, answer)
+
+
+def escapes(scope: Any) -> Child:
+    """Keeps its fleet in a task that outlives the run; ``told`` gives what the task came to."""
+    said: list[str] = []
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        if query == "told":
+            return ";".join(said) or "nothing"
+        fleet = current_fleet()
+
+        async def later() -> None:
+            await asyncio.sleep(0.2)
+            record = await fleet.delegate("echo", "from beyond")
+            said.append(f"{record.outcome}:{record.reason}")
+
+        child.kept = asyncio.create_task(later())  # type: ignore[attr-defined]  # so that it is not collected
+        return "left a task behind"
+
+    return Child(scope, answer)
+
+
+def resets(scope: Any) -> Child:
+    """Claims to be the root, and then hands on."""
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        fleet = current_fleet()
+        async with fleet.delegation.run_scope(depth=0):
+            record = await fleet.delegate("echo", "x")
+        return f"{record.outcome}:{record.reason}"
+
+    return Child(scope, answer)
+
+
+def odd_usage(scope: Any) -> Child:
+    """Answers well, with a usage that cannot be packed."""
+    deep: dict[str, Any] = {}
+    for _ in range(400):
+        deep = {"d": deep}
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> Any:
+        usage: Any = {"deep": deep, "surrogate": {"a": "\ud800"}, "fine": {"total_tokens": 3}}[query]
+        return {"final_response": query, "usage": usage, "delegated_to": ["x"]}
+
+    return Child(scope, answer)
+
+
+def dies_in_build(scope: Any) -> Child:
+    """Is built once for each file in its folder, and then no more."""
+    marks = Path(scope["folder"])
+    if len(list(marks.iterdir())) >= 1:
+        raise RuntimeError("once is enough")
+    (marks / "built").touch()
+    return echo(scope)
