@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from symfonic_ray.cli.bench import bench
 from symfonic_ray.cli.demo import demo
 from symfonic_ray.cli.doctor import doctor
 from symfonic_ray.cli.exit_codes import ExitCode
+from symfonic_ray.cli.map import map_tasks
 from symfonic_ray.cli.run import run
 from symfonic_ray.cli.validate import validate
 
@@ -24,8 +26,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: examples keep their lines, brackets stay brackets
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, run, validate, doctor):
+for command in (demo, run, validate, doctor, bench):
     app.command()(command)
+app.command("map")(map_tasks)
 
 
 def _print_version(wanted: bool) -> None:
