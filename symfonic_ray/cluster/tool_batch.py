@@ -1,8 +1,8 @@
 """One batch of tool calls on Ray: what goes when, and what each call came to. Knows no setting and starts no Ray.
 
-No more than ``in_flight`` calls are out at once. What has been sent counts as started, so when a worker dies only what
-never left goes elsewhere as if nothing had been; the rest is answered as lost, or tried again where the retry schedule
-says so. Chunks are of idempotent calls alone: what is unanswered of a dead one is sent once more, each call by itself.
+No more than ``in_flight`` calls run at once. When a worker dies, calls that it had started are answered as lost, or
+tried again where the retry schedule says so; the others go elsewhere. Chunks do not tell what they have started, and
+are of idempotent calls alone: what is unanswered of a dead one is sent once more, each call by itself.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from symfonic_ray.execution import (
 )
 from symfonic_ray.kernel.text import failure_line
 
+SHARE_BYTES = 8 << 20  # of arguments in one task: what waits stays unpickled
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTerms:
@@ -44,6 +46,17 @@ class BatchTerms:
     in_flight: int
     text_bytes: int
     value_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Calls that go in one task, or one that runs here."""
+
+    calls: tuple[PendingCall, ...]
+    width: int = 1
+    """How many of them run at once, and so the room that they take."""
+    acknowledged: bool = True
+    """See ``ShareTerms``."""
 
 
 class ToolBatch:
@@ -70,7 +83,7 @@ class ToolBatch:
         self._schedule: bytes = dumps(retries)  # type: ignore[no-untyped-call]  # Ray's own
         self._emit = emit
         self._room = terms.in_flight
-        self._waiting: deque[tuple[PendingCall, ...]] = deque()
+        self._waiting: deque[_Unit] = deque()
         self._outcomes: dict[int, ToolOutcome] = {}
         self._answered = asyncio.Event()
         self._closed = False
@@ -98,9 +111,23 @@ class ToolBatch:
                 self._spawn(self._resolve(call))
             else:
                 ready.append(call)
-        for chunk in chunked([self._cut(call.route) for call in ready]):
-            self._waiting.append(tuple(ready[place] for place in chunk))
+        self._waiting.extend(self._units(ready))
         self._pump()
+
+    def _units(self, ready: list[PendingCall]) -> list[_Unit]:
+        """The first cut; what comes later goes call by call."""
+        shared = [call for call in ready if call.route.lane == "shared"]
+        others = [call for call in ready if call.route.lane != "shared"]
+        chunks = chunked([self._cut(call.route) for call in others])
+        room = self._terms.in_flight
+        if others:  # neither kind waits for the other: the room is shared out
+            room = max(1, room * len(shared) // (len(shared) + len(chunks)))
+        units = [
+            _Unit(tuple(shared[share.start : share.end]), share.width)
+            for share in shares(len(shared), slots=self._slots, in_flight=room)
+        ]
+        units += [_Unit(tuple(others[place] for place in chunk), acknowledged=len(chunk) == 1) for chunk in chunks]
+        return units
 
     def _is_infeasible(self, call: PendingCall) -> bool:
         lacking = "" if call.route.lane == "here" else self._machines.lacking(call.route.needs)
@@ -124,37 +151,47 @@ class ToolBatch:
             words = f"{call.name} was not run: an object that its arguments refer to could not be had ({why})"
             self._answer(call, failed_outcome(call.asked, "timeout" if late else "bad_arguments", words, attempts=0))
             return
-        self._waiting.appendleft((call,))
+        self._waiting.appendleft(_Unit((call,)))
         self._pump()
 
     def _pump(self) -> None:
         """Let as many calls go as there is room for."""
-        shared: list[Packed] = []
-        while self._waiting and self._room > 0 and not self._closed:
+        while self._waiting and self._room >= self._waiting[0].width and not self._closed:
             unit = self._waiting.popleft()
-            if unit[0].route.lane == "here":
+            if unit.calls[0].route.lane == "here":
                 self._room -= 1
-                self._spawn(self._run_here(unit[0]))
-                continue
-            packed = [(call, args) for call in unit if (args := self._packed(call)) is not None]
-            if not packed:
-                continue
-            self._room -= 1
-            if unit[0].route.lane == "shared":
-                shared.extend(packed)
-            else:
-                self._spawn(self._send(packed, together=False))
-        for start, end in shares(len(shared), self._slots):
-            self._spawn(self._send(shared[start:end], together=True))
+                self._spawn(self._run_here(unit.calls[0]))
+            elif packed := self._packed(unit):
+                self._room -= unit.width
+                self._spawn(self._send(packed, unit))
 
-    def _packed(self, call: PendingCall) -> bytes | None:
-        """The arguments as they travel; None, and the call answered, where they cannot."""
-        try:
-            return packed_arguments(call.args)
-        except Exception as error:  # pickling runs foreign __reduce__ methods
-            words = f"{call.name} was not run: its arguments cannot be sent to another process ({failure_line(error)})"
-            self._answer(call, failed_outcome(call.asked, "serialization", words, attempts=call.attempts))
-            return None
+    def _free(self, room: int) -> None:
+        self._room += room
+        self._pump()
+
+    def _packed(self, unit: _Unit) -> list[Packed]:
+        """The calls of a unit as they travel, without those whose arguments cannot, which are answered.
+
+        Where the arguments are large, calls at the end are left for another unit.
+        """
+        packed: list[Packed] = []
+        size = 0
+        for place, call in enumerate(unit.calls):
+            if size > SHARE_BYTES:
+                self._waiting.appendleft(replace(unit, calls=unit.calls[place:]))
+                break
+            try:
+                data = packed_arguments(call.args)
+            except Exception as error:  # pickling runs foreign __reduce__ methods
+                words = f"{call.name} was not run: its arguments cannot be sent to another process"
+                outcome = failed_outcome(
+                    call.asked, "serialization", f"{words} ({failure_line(error)})", attempts=call.attempts
+                )
+                self._answer(call, outcome)
+            else:
+                packed.append((call, data))
+                size += len(data)
+        return packed
 
     async def _run_here(self, call: PendingCall) -> None:
         one = call.asked
@@ -169,35 +206,29 @@ class ToolBatch:
             words = "the call was stopped from outside; effect unknown"
             outcome = failed_outcome(one, "dispatch_failed", words, attempts=0)
         content = cut_text(outcome.content, limit_bytes=self._terms.text_bytes)
-        self._room += 1
         self._answer(call, replace(outcome, call=one.call, content=content))
-        self._pump()
+        self._free(1)
 
-    async def _send(self, packed: Sequence[Packed], *, together: bool) -> None:
-        """Carry calls in one task; where they run together each gives its room back with its outcome."""
+    async def _send(self, packed: Sequence[Packed], unit: _Unit) -> None:
+        """Carry calls in one task."""
         terms = ShareTerms(
             retries=self._schedule,
             text_bytes=self._terms.text_bytes,
             value_bytes=self._terms.value_bytes,
-            together=together,
+            width=unit.width,
+            acknowledged=unit.acknowledged,
             announced=any(call.route.descriptor.timeout_seconds is not None for call, _ in packed),
         )
-
-        def answer(call: PendingCall, outcome: ToolOutcome) -> None:
-            self._room += together
-            self._answer(call, outcome)
-
-        sending = Sending(packed, terms, emit=self._emit, answer=answer, arrived=self._pump)
+        sending = Sending(packed, terms, emit=self._emit, answer=self._answer, free=self._free)
         try:
             ending = await sending.run()
         except asyncio.CancelledError:
             if self._closed:
                 raise
             ending = sending.ending()
-        self._room += len(ending.lost) if together else 1
         for call in reversed(ending.again):
-            await self._note(call, "resent", "its chunk ended through another call; it may have been started before")
-            self._waiting.appendleft((call,))
+            await self._note(call, "resent", "its process ended through another call")
+            self._waiting.appendleft(_Unit((call,)))
         for call, lost in ending.lost:
             self._lose(call, lost)
         self._pump()
@@ -216,7 +247,7 @@ class ToolBatch:
 
     async def _again(self, call: PendingCall, delay: float) -> None:
         await asyncio.sleep(delay)
-        self._waiting.appendleft((call,))
+        self._waiting.appendleft(_Unit((call,)))
         self._pump()
 
     async def _note(self, call: PendingCall, action: str, detail: str) -> None:

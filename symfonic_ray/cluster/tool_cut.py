@@ -12,7 +12,8 @@ from itertools import pairwise
 from math import ceil
 
 SHARE_CALLS = 8  # a share of fewer is not worth a process of its own beside another
-CHUNK_FROM = 4  # times the slots: below it a task each keeps the slots evenly filled
+SHARE_TURNS = 16  # times its width: a longer one would leave another slot idle at the end
+CHUNK_FROM = 4  # calls for each slot; fewer keep the slots busy more evenly as a task each
 CHUNK_CALLS = 64  # what one chunk holds at most, and so what one dead process takes with it
 
 
@@ -26,6 +27,17 @@ class Cut:
     """How many tasks of this kind can run at once, at least 1."""
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A run of calls that go together in one task."""
+
+    start: int
+    end: int
+    """Exclusive."""
+    width: int
+    """How many of them run at once."""
+
+
 def chunked(cuts: Sequence[Cut | None]) -> tuple[tuple[int, ...], ...]:
     """Places of calls that go one after another in one task.
 
@@ -33,7 +45,7 @@ def chunked(cuts: Sequence[Cut | None]) -> tuple[tuple[int, ...], ...]:
         cuts: shape (calls,), in call order; None for a call that must go alone.
     Returns:
         Every place exactly once, in the order of each chunk's first. A kind is chunked when it has at least
-        ``CHUNK_FROM`` calls for each of its slots; as many chunks as slots then, or more where they would be long.
+        ``CHUNK_FROM`` calls for each of its slots.
     """
     members: dict[Hashable, list[int]] = {}
     for place, cut in enumerate(cuts):
@@ -46,14 +58,28 @@ def chunked(cuts: Sequence[Cut | None]) -> tuple[tuple[int, ...], ...]:
         if len(places) < CHUNK_FROM * cut.slots:
             chunks.extend((place,) for place in places)
             continue
-        parts = max(cut.slots, ceil(len(places) / CHUNK_CALLS))
+        parts = max(cut.slots, ceil(len(places) / CHUNK_CALLS))  # a streaming task costs 4 ms of CPU: no more than that
         chunks.extend(tuple(places[start:end]) for start, end in even_bounds(len(places), parts))
     return tuple(sorted(chunks))
 
 
-def shares(count: int, slots: int) -> tuple[tuple[int, int], ...]:
-    """Bounds ``(start, end)`` of the shares of ``count`` calls: as many as slots, none needlessly small."""
-    return even_bounds(count, min(slots, ceil(count / SHARE_CALLS)))
+def shares(count: int, *, slots: int, in_flight: int) -> tuple[Share, ...]:
+    """Runs of calls that go together in one task each.
+
+    Args:
+        count: of the calls.
+        slots: how many tasks can run at once, at least 1.
+        in_flight: how many calls may, at least 1.
+    Returns:
+        Every call in one share, in order. As many as there are slots keep to ``in_flight`` together; there are
+        more shares than slots only where each would be long.
+    """
+    if not count:
+        return ()
+    beside = min(slots, ceil(count / SHARE_CALLS), in_flight)
+    width = min(ceil(count / beside), in_flight // beside)
+    parts = max(beside, ceil(count / (width * SHARE_TURNS)))
+    return tuple(Share(start, end, min(width, end - start)) for start, end in even_bounds(count, parts))
 
 
 def even_bounds(count: int, parts: int) -> tuple[tuple[int, int], ...]:

@@ -25,6 +25,11 @@ class Loss:
         return self.reason in ("worker_died", "out_of_memory")
 
 
+def is_worker_lost(fault: Exception | None) -> bool:
+    """Whether a process is gone and nothing else, so that all it had handed out before has been read."""
+    return fault is not None and classify(fault).reason in ("actor_died", "out_of_memory")
+
+
 def loss(fault: Exception | None, name: str, *, overran: float | None = None) -> Loss:
     """What became of a call of the tool ``name``.
 

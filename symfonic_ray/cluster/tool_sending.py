@@ -9,14 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ray.exceptions import WorkerCrashedError
+
 from symfonic_ray.cluster.tool_call import PendingCall
-from symfonic_ray.cluster.tool_loss import Loss, loss
+from symfonic_ray.cluster.tool_loss import Loss, is_worker_lost, loss
 from symfonic_ray.cluster.tool_result import unpacked_value
 from symfonic_ray.cluster.tool_share import OUTCOME, RUN_SHARE, CallRow, Row, ShareTerms
 from symfonic_ray.cluster.tool_stream import ShareStream
 from symfonic_ray.execution import Emit, ToolOutcome, ToolProgress
 
-UNREAD_GROUPS = 4  # Ray holds a worker that is so far ahead of its reader (dispatch-notes 2d)
+UNREAD_GROUPS = 1  # Ray holds a worker at its yield until the group has been read: 1 ms each, 0.6 to 0.8 with 4
 
 Packed = tuple[PendingCall, bytes]
 """A call and its pickled arguments."""
@@ -29,7 +31,7 @@ class Ending:
     lost: tuple[tuple[PendingCall, Loss], ...] = ()
     """Calls whose process is gone, or did not answer them."""
     again: tuple[PendingCall, ...] = ()
-    """Calls of a chunk that ended early through another one: they may be started again, each alone."""
+    """Calls of a share that ended early through another one, free to be started elsewhere."""
 
 
 class Sending:
@@ -42,7 +44,7 @@ class Sending:
         *,
         emit: Emit,
         answer: Callable[[PendingCall, ToolOutcome], None],
-        arrived: Callable[[], None],
+        free: Callable[[int], None],
     ) -> None:
         """Hold the share.
 
@@ -51,13 +53,16 @@ class Sending:
             terms: what the worker keeps to.
             emit: told progress; the next of the stream is read when it has been taken.
             answer: told each outcome as it comes.
-            arrived: told after each group of what came.
+            free: told how many calls less than before may run at once here, when fewer are left.
         """
         self._packed = packed
         self._terms = terms
         self._emit = emit
         self._answer = answer
-        self._arrived = arrived
+        self._free = free
+        self._held = terms.width
+        self._started = terms.width  # at most, of the first in order
+        self._clocked = 0
         self._unanswered = {call.place: call for call, _ in packed}
         self._stream: ShareStream | None = None
 
@@ -123,26 +128,28 @@ class Sending:
                 self._land(self._stream, place, *rest)
             else:
                 await self._tell(self._unanswered[place], *rest)
-        self._arrived()
 
     def _start_clocks(self) -> None:
         """Count the time of the calls that run now, where they have a limit."""
         assert self._stream is not None
         now = asyncio.get_running_loop().time()
-        running = tuple(self._unanswered.values())
-        for call in running if self._terms.together else running[:1]:
+        for call, _ in self._packed[self._clocked : self._started]:
             if (seconds := self._stream.start_clock(call.place)) is not None and call.ends_at is None:
                 call.ends_at = now + seconds
+        self._clocked = self._started
 
     def _land(
         self, stream: ShareStream, place: int, content: str, is_error: bool, attempts: int, reason: str, value: bytes
     ) -> None:
         call = self._unanswered.pop(place)
         stream.stop_clock(place)
-        if not self._terms.together:
-            self._start_clocks()
+        self._started += 1
+        self._start_clocks()
         outcome = ToolOutcome(call.asked.call, content, is_error, attempts, reason=reason, value=unpacked_value(value))
         self._answer(call, outcome)
+        if len(self._unanswered) < self._held:
+            self._held -= 1
+            self._free(1)
 
     async def _tell(self, call: PendingCall, sequence: int, payload: bytes) -> None:
         one = call.asked
@@ -150,19 +157,25 @@ class Sending:
             await self._emit(ToolProgress(one.call.id, call.name, sequence, unpacked_value(payload), one.slot))
 
     def ending(self, fault: Exception | None = None) -> Ending:
-        """What is unanswered now.
+        """What is unanswered now; its room is given back.
 
         Args:
             fault: what Ray said of the share's end; None where it said nothing.
         """
         overdue = set() if self._stream is None else self._stream.overdue
+        if overdue:  # we ended the process ourselves
+            fault = WorkerCrashedError()
+        sure = self._terms.acknowledged and is_worker_lost(fault)
+        unstarted = {call.place for call, _ in self._packed[self._started :]} if sure else set()
+        repeatable = not self._terms.acknowledged and len(self._packed) > 1
         lost, again = [], []
-        chunk = not self._terms.together and len(self._packed) > 1
         for call in self._unanswered.values():
             overran = call.route.descriptor.timeout_seconds if call.place in overdue else None
             why = loss(fault, call.name, overran=overran)
-            if chunk and overran is None and (why.died or overdue):
+            if call.place in unstarted or (repeatable and overran is None and why.died):
                 again.append(call)
             else:
                 lost.append((call, why))
+        self._free(self._held)
+        self._held = 0
         return Ending(tuple(lost), tuple(again))

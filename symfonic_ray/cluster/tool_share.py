@@ -37,8 +37,7 @@ from symfonic_ray.kernel.text import failure_line
 
 POLL_SECONDS = 0.05  # an interrupt is seen between two waits; Ray's does not wake a waiting thread
 STOP_SECONDS = 1.5  # run_call gives a tool one second to clean up
-GATHER_SECONDS = 0.01  # each group costs both ends about a millisecond: those that follow closely go together
-CHUNK_GATHER_SECONDS = 0.05  # an outcome of a chunk makes no room for another call, so nothing waits for it alone
+CHUNK_GATHER_SECONDS = 0.05  # a group costs both ends a millisecond, and nothing waits for one outcome of a chunk
 UNTAKEN_EVENTS = 64  # progress of one share that waits to be handed out; then its tools wait
 GROUP_BYTES = 1 << 20
 TOOLS_KEPT = 256
@@ -73,8 +72,11 @@ class ShareTerms:
     """A pickled ``RetrySchedule``."""
     text_bytes: int
     value_bytes: int
-    together: bool
-    """Whether the calls run at the same time; else one after another, in order."""
+    width: int
+    """How many of the calls run at once, at least 1; they start in order."""
+    acknowledged: bool
+    """Whether a further call starts only when the outcome that makes room for it has reached the driver, which knows
+    then what has been started should this process die."""
     announced: bool
     """Whether an empty group tells that the share has begun."""
 
@@ -96,9 +98,8 @@ def run_share(data: bytes, stored: Mapping[str, Any] | None = None) -> Iterator[
     try:
         while share.unanswered:
             if rows := share.take():
-                yield pickle.dumps(rows)
-                if share.unanswered:
-                    time.sleep(GATHER_SECONDS if terms.together else CHUNK_GATHER_SECONDS)
+                yield pickle.dumps(rows)  # goes on when the driver has taken them: it reads a group ahead at most
+                share.acknowledge(rows)
         if share.left_behind():
             yield pickle.dumps([(LEFT_BEHIND,)])
             while share.left_behind():  # until the driver ends this process, or what was left ends by itself
@@ -120,6 +121,8 @@ class _Share:
         self._threads_before = set(threading.enumerate())
         self._overran = False
         self._loop = asyncio.new_event_loop()
+        self._turns = asyncio.Semaphore(terms.width)
+        self._all_in = threading.Event()
         self._room = asyncio.Semaphore(UNTAKEN_EVENTS)
         self._serving: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._main, name="symfonic-ray share", daemon=True)
@@ -145,6 +148,15 @@ class _Share:
                 row = self._rows.get_nowait()
             self.unanswered = 0
         return rows
+
+    def acknowledge(self, rows: list[Row]) -> None:
+        """The driver has these; let as many calls start as they have outcomes, or wait for more where none waits."""
+        if not self._terms.acknowledged:
+            self._all_in.wait(CHUNK_GATHER_SECONDS)
+            return
+        for row in rows:
+            if row[0] == OUTCOME:
+                self._on_loop(self._turns.release)
 
     def left_behind(self) -> bool:
         """Whether something of these calls still runs: the loop itself, or a thread of one that overran its time."""
@@ -176,6 +188,7 @@ class _Share:
                 self._loop.run_until_complete(self._serve())
         finally:
             self._rows.put(None)
+            self._all_in.set()
             self._end_loop()
 
     def _end_loop(self) -> None:
@@ -191,12 +204,9 @@ class _Share:
     async def _serve(self) -> None:
         self._serving = asyncio.current_task()
         retries: RetrySchedule = pickle.loads(self._terms.retries)
-        if not self._terms.together:
-            for row in self._calls:
-                await self._answer(row, retries)
-            return
         async with asyncio.TaskGroup() as group:
             for row in self._calls:
+                await self._turns.acquire()
                 group.create_task(self._answer(row, retries))
 
     async def _answer(self, row: CallRow, retries: RetrySchedule) -> None:
@@ -214,6 +224,8 @@ class _Share:
         if outcome.reason == "timeout":
             self._overran = True
         self._rows.put(self._outcome_row(row, outcome))
+        if not self._terms.acknowledged:
+            self._turns.release()
 
     def _outcome_row(self, row: CallRow, outcome: ToolOutcome) -> Row:
         return (

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ray import exceptions as ray_exceptions
 
 from symfonic_ray.cluster.tool_arguments import packed_arguments, plain_words, references_in, resolved
-from symfonic_ray.cluster.tool_cut import CHUNK_CALLS, Cut, chunked, even_bounds, shares
+from symfonic_ray.cluster.tool_cut import CHUNK_CALLS, SHARE_TURNS, Cut, chunked, even_bounds, shares
 from symfonic_ray.cluster.tool_loss import loss
 from symfonic_ray.cluster.tool_machines import Machines
 from symfonic_ray.cluster.tool_result import WithheldValue, cut_text, packed_value, unpacked_value
@@ -33,10 +33,34 @@ def test_even_bounds_cover_everything_once_and_differ_by_one_at_most(count: int,
 
 
 @pytest.mark.parametrize(
-    ("count", "slots", "parts"), [(0, 2, 0), (1, 2, 1), (8, 2, 1), (9, 2, 2), (64, 2, 2), (64, 100, 8), (3, 1, 1)]
+    ("count", "slots", "in_flight", "widths"),
+    [
+        (0, 2, 16, []),
+        (1, 2, 16, [1]),
+        (8, 2, 16, [8]),
+        (9, 2, 16, [4, 5]),
+        (64, 2, 16, [8, 8]),
+        (64, 2, 64, [32, 32]),
+        (64, 100, 64, [8] * 8),
+        (64, 3, 16, [5, 5, 5]),
+        (3, 4, 1, [1]),
+        (64, 1, 1, [1, 1, 1, 1]),
+    ],
 )
-def test_shares_are_as_many_as_slots_but_none_for_a_handful_of_calls(count: int, slots: int, parts: int) -> None:
-    assert len(shares(count, slots)) == parts
+def test_shares_are_as_many_as_slots_but_none_for_a_handful_of_calls(
+    count: int, slots: int, in_flight: int, widths: list[int]
+) -> None:
+    assert [share.width for share in shares(count, slots=slots, in_flight=in_flight)] == widths
+
+
+@given(st.integers(0, 3000), st.integers(1, 40), st.integers(1, 70))
+def test_shares_hold_every_call_once_and_those_at_once_keep_to_the_bound(
+    count: int, slots: int, in_flight: int
+) -> None:
+    found = shares(count, slots=slots, in_flight=in_flight)
+    assert [place for share in found for place in range(share.start, share.end)] == list(range(count))
+    assert sum(share.width for share in found[: min(slots, in_flight)]) <= in_flight
+    assert all(1 <= share.width <= share.end - share.start <= share.width * SHARE_TURNS for share in found)
 
 
 @given(st.lists(st.sampled_from([None, Cut("a", 1), Cut("b", 3)]), max_size=300))
