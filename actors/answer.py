@@ -27,10 +27,14 @@ class Quote:
     """Name of the child that found it."""
 
 
-def with_quotes(groups: Sequence[Sequence[Quote]], notes: Sequence[str]) -> str:
-    """The groups, best first, each line as ``file:line: text``; then the label and what was not read."""
+def with_quotes(groups: Sequence[Sequence[Quote]], notes: Sequence[str], *, phrased: str = "") -> str:
+    """The groups, best first, each line as ``file:line: text``; then what was not read.
+
+    What was ``phrased`` from them comes first; where nothing was, the label tells that no model was used.
+    """
     shown = ["\n".join(f"{printable(q.file)}:{q.line}: {q.text}" for q in group) for group in groups]
-    return "\n\n".join([*shown, LABEL, *_not_read(notes)])
+    parts = [phrased, *shown] if phrased else [*shown, LABEL]
+    return "\n\n".join([*parts, *_not_read(notes)])
 
 
 def no_passage(read: Sequence[str], notes: Sequence[str]) -> str:

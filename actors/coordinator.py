@@ -1,6 +1,7 @@
 """The parent of the readers: lists the files, hands out the slices, ranks what comes back, quotes the best.
 
-Reads no text itself and writes no sentence of its own about the subject: an answer is quotations.
+Reads no text itself and writes no sentence of its own about the subject: an answer is quotations. A language model may
+put them into a sentence above them, where one is asked for.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 import json
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,7 @@ from actors.assignment import Assignment, Candidate, Finding
 from actors.errors import AssignmentError
 from actors.listing import LeftOut, Listed, Skipped, Slice, listing
 from actors.markup import without_tags
+from actors.phrasing import EXTRACTIVE, Phrasing
 from actors.question import Question
 from symfonic_ray.delegation import DelegationRecord, current_fleet
 
@@ -70,6 +72,9 @@ class _Reading:
 class Coordinator:
     """Answers ``{"question": ..., "input": ...}`` with quotations from the input's files."""
 
+    def __init__(self, phrasing: Phrasing | None = None) -> None:
+        self._phrasing = phrasing
+
     async def run(
         self,
         query: str | Mapping[str, Any],
@@ -101,14 +106,40 @@ class Coordinator:
             _take(reading, record)
         for part in reading.waiting:
             reading.notes[f"{part.file}: was not read (the hand-offs ended early)"] = None
-        groups, notes = _best_groups(reading), tuple(reading.notes)
-        words = with_quotes(groups, notes) if groups else no_passage(tuple(reading.read), notes)
-        return CoordinatorAnswer(words, tuple(quote for group in groups for quote in group), notes)
+        groups = _best_groups(reading)
+        if not groups:
+            notes = tuple(reading.notes)
+            return CoordinatorAnswer(no_passage(tuple(reading.read), notes), (), notes)
+        phrased = await self._phrased(text, groups, reading)
+        notes = tuple(reading.notes)
+        quotes = tuple(quote for group in groups for quote in group)
+        return CoordinatorAnswer(with_quotes(groups, notes, phrased=phrased), quotes, notes)
+
+    async def aclose(self) -> None:
+        """Close the model, where there is one."""
+        if self._phrasing is not None:
+            await self._phrasing.aclose()
+
+    async def _phrased(self, question: str, groups: Sequence[Sequence[Quote]], reading: _Reading) -> str:
+        """The answer in a model's words, signed; empty where there is no model or it wrote nothing."""
+        if self._phrasing is None:
+            return ""
+        said = await self._phrasing.phrase(question, groups)
+        if said.failure:
+            reading.notes[said.failure] = None
+        return self._phrasing.signed(said.text) if said.text else ""
 
 
-def build(scope: object) -> Coordinator:
-    """A coordinator; the same for every scope, for it remembers nothing between two questions."""
-    return Coordinator()
+def build(scope: object, *, model: str | None = None) -> Coordinator:
+    """A coordinator; the same for every scope, for it remembers nothing between two questions.
+
+    Args:
+        scope: the tenant.
+        model: puts the quotations into a sentence; None, or ``extractive``, leaves them as they are.
+    Raises:
+        ModelError: when the model cannot be had.
+    """
+    return Coordinator(None if model in (None, EXTRACTIVE) else Phrasing(model))
 
 
 def _wish(query: str | Mapping[str, Any]) -> tuple[str, str] | None:

@@ -1,10 +1,11 @@
 """A child that is a chat model with a prompt and tools, all named by its options. Knows no fleet file and no key.
 
-``build`` makes the plain one; ``child`` gives a build with other options, which crosses to a host by pickle.
+``build`` is for a fleet file; ``child`` gives a build with its options in it, which crosses to a host by pickle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +89,17 @@ def child(
     return LlmBuild(model=model, system_prompt=system_prompt, tools=tools, max_hops=max_hops)
 
 
-def build(scope: object) -> LlmChild:
-    """The local model with a plain prompt and no tools."""
-    return LlmBuild()(scope)
+def build(
+    scope: object,
+    *,
+    model: str = MODEL,
+    system_prompt: str = SYSTEM_PROMPT,
+    tools: Iterable[str] = (),
+    max_hops: int = MAX_HOPS,
+) -> LlmChild:
+    """The child of one scope, its options given at once, as a fleet file does; see ``LlmBuild``.
+
+    Raises:
+        ModelError: when the model or a tool cannot be had.
+    """
+    return LlmBuild(model=model, system_prompt=system_prompt, tools=tuple(tools), max_hops=max_hops)(scope)

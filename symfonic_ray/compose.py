@@ -213,7 +213,7 @@ async def _ended(
         return _Ending(outcome=outcome, message=record.message)
     try:
         async with asyncio.timeout(seconds) as patience:
-            response = await _answer_of_parent(fleet, config.parent, scope, task, close_failures)
+            response = await _answer_of_parent(fleet, config, scope, task, close_failures)
         answer = read_answer(response)
     except TimeoutError as error:
         if patience.expired():
@@ -227,11 +227,15 @@ async def _ended(
     return _Ending(outcome=AskOutcome.DELIVERED, text=answer.text, response=response)
 
 
-async def _answer_of_parent(fleet: ObservedFleet, parent: str, scope: str, task: str, close_failures: list[str]) -> Any:
+async def _answer_of_parent(
+    fleet: ObservedFleet, config: FleetConfig, scope: str, task: str, close_failures: list[str]
+) -> Any:
+    parent = config.parent
+    assert parent is not None  # _ended: it has asked
     identity = new_root()
     async with fleet.delegation.run_scope(depth=0, identity=identity):
         with serving(fleet):
-            agent = resolve(parent)(scope)
+            agent = resolve(parent)(scope, **config.parent_options)
             if inspect.isawaitable(agent):
                 agent = await agent
             lifecycle = ChildLifecycle((agent,), grace_seconds=PARENT_CLOSE_SECONDS, names=(parent,))

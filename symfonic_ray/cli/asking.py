@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _STARTING_RAY = "starting a local Ray (4 to 30 seconds the first time) ..."
+EXTRACTIVE = "extractive"  # the readers' own way, without a model
 _OPENING_CODES = {"unreachable": ExitCode.UNREACHABLE, "limits": ExitCode.USAGE, "build": ExitCode.FAILED}
 _CODES = {
     "delivered": ExitCode.DELIVERED,
@@ -42,6 +43,7 @@ class AskRequest:
     question: str
     input_path: Path
     scope: str
+    model: str | None
     address: str | None
     timeout_seconds: float | None
     strict: bool
@@ -76,10 +78,27 @@ def _configured(request: AskRequest, out: Results) -> ExitCode:
         say(words)
         return _ended_early(request, out, ExitCode.USAGE, words)
     try:
-        config = load_fleet(request.fleet_file)
+        config = load_fleet(request.fleet_file, model=request.model)
     except ConfigError as error:
         return _refuse_config(request, out, error)
+    if problem := _missing_model(config):
+        say(problem)
+        return _ended_early(request, out, ExitCode.USAGE, problem)
     return asyncio.run(_session(request, config, out))
+
+
+def _missing_model(config: FleetConfig) -> str:
+    """Why a model of the fleet cannot be had here; empty where all can, before anything slow is started for them."""
+    from symfonic_ray.adapters.errors import ModelError
+    from symfonic_ray.adapters.models import model_from
+
+    for name in config.models:
+        if name != EXTRACTIVE:
+            try:
+                model_from(name)
+            except ModelError as error:
+                return str(error)
+    return ""
 
 
 def _refuse_config(request: AskRequest, out: Results, error: ConfigError) -> ExitCode:

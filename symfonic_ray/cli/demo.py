@@ -9,7 +9,7 @@ import typer
 
 from symfonic_ray.cli.asking import AskRequest, carry_out
 from symfonic_ray.cli.exit_codes import ExitCode
-from symfonic_ray.cli.options import Address, AsJson, Debug, NoColor, OptionalQuestion, Scope, Strict, Timeout
+from symfonic_ray.cli.options import Address, AsJson, Debug, Model, NoColor, OptionalQuestion, Scope, Strict, Timeout
 from symfonic_ray.cli.streams import say
 
 FLEET_FILE = Path("configs", "readers.yaml")
@@ -24,6 +24,7 @@ def demo(
     ask: OptionalQuestion = None,
     docs: Documents = None,
     scope: Scope = "demo",
+    model: Model = None,
     address: Address = None,
     timeout: Timeout = None,
     strict: Strict = False,
@@ -39,6 +40,7 @@ def demo(
     Examples:
       symfonic-ray demo
       symfonic-ray demo --docs notes/ --ask "When may visitors come?"
+      symfonic-ray demo --model local
     """
     from symfonic_ray import samples
 
@@ -60,6 +62,7 @@ def demo(
         question=question,
         input_path=documents,
         scope=scope,
+        model=model,
         address=address,
         timeout_seconds=timeout,
         strict=strict,

@@ -44,6 +44,16 @@ Question: TypeAlias = Annotated[
 OptionalQuestion: TypeAlias = Annotated[
     str | None, typer.Option("--ask", metavar="TEXT", callback=_not_blank, help="The question.", show_default=False)
 ]
+Model: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="Language model for the parent and the children that take one, in place of the fleet's own: openai:NAME, "
+        "local, langchain:package.module:factory. Keys come from the environment.",
+        show_default=False,
+    ),
+]
 Address: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from symfonic_ray.cli.asking import AskRequest, carry_out
-from symfonic_ray.cli.options import Address, AsJson, Debug, FleetFile, NoColor, Question, Scope, Strict, Timeout
+from symfonic_ray.cli.options import Address, AsJson, Debug, FleetFile, Model, NoColor, Question, Scope, Strict, Timeout
 
 Input = Annotated[
     Path, typer.Option("--input", metavar="PATH", help="File or folder that the question is about.", show_default=False)
@@ -20,6 +20,7 @@ def run(
     ask: Question,
     input_path: Input,
     scope: Scope = "local",
+    model: Model = None,
     address: Address = None,
     timeout: Timeout = None,
     strict: Strict = False,
@@ -44,6 +45,7 @@ def run(
         question=ask,
         input_path=input_path,
         scope=scope,
+        model=model,
         address=address,
         timeout_seconds=timeout,
         strict=strict,

@@ -18,7 +18,8 @@ from symfonic_ray.cluster.tool_share import LEFT_BEHIND, Row
 
 OVERDUE_SECONDS = 3.0  # run_call stops a tool in one second at most; the rest is for a loaded machine
 STOP_SECONDS = 2.5  # a worker gives its tools 1.5 seconds
-DEAD_SECONDS = 5.0  # how long Ray may take to say that a process which it ended has ended
+KILL_SECONDS = 0.5  # Ray says within some 20 ms that it has ended a process
+KILLS = 10
 
 Take = Callable[[list[Row]], Awaitable[None]]
 
@@ -93,6 +94,7 @@ class ShareStream:
                 if self._heard:
                     await self._take(rows)
         except Exception as error:  # all that Ray raises, and what it could not carry
+            self._kill()  # where the stream could not be read, the task still runs
             return error
         return None
 
@@ -102,7 +104,9 @@ class ShareStream:
             with suppress(Exception):
                 ray.cancel(self._generator, force=False)
             await asyncio.wait({self._reader}, timeout=STOP_SECONDS)
-        if not self._reader.done():
+        for _ in range(KILLS):  # one that meets a task on its way to a worker may be lost, and the task would run
+            if self._reader.done():
+                return
             self._kill()
-            await asyncio.wait({self._reader}, timeout=DEAD_SECONDS)
+            await asyncio.wait({self._reader}, timeout=KILL_SECONDS)
         self._reader.cancel()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pydantic import ValidationError
 
 from symfonic_ray.admission import Placement, PoolLimits, RunLimits
 from symfonic_ray.config.checks import check_imports, check_limits, check_names
 from symfonic_ray.config.document import read_document
+from symfonic_ray.config.factories import MODEL, bound, check_options, given_to
 from symfonic_ray.config.form import FleetForm
 from symfonic_ray.config.form_faults import report_faults
 from symfonic_ray.config.import_strings import make_importable, project_root
@@ -44,9 +46,13 @@ class FleetConfig:
     """Of the pool."""
     run_limits: RunLimits
     """Of one tree of runs."""
+    parent_options: Mapping[str, Any] = field(default_factory=dict)
+    """What the parent's factory is given besides the scope, its model with it. Any: JSON values."""
+    models: tuple[str, ...] = ()
+    """Names of the language models that factories are given, each once."""
 
 
-def load_fleet(file: Path, *, environment: Mapping[str, str] | None = None) -> FleetConfig:
+def load_fleet(file: Path, *, environment: Mapping[str, str] | None = None, model: str | None = None) -> FleetConfig:
     """Read and check a fleet file.
 
     The modules that its import strings name are imported, from the nearest folder above the file that holds
@@ -55,6 +61,7 @@ def load_fleet(file: Path, *, environment: Mapping[str, str] | None = None) -> F
     Args:
         file: path of the YAML file.
         environment: where ``${NAME}`` is looked up; this process's environment when None.
+        model: takes the place of the file's own ``model``.
     Raises:
         ConfigError: with every problem that was found.
     """
@@ -70,10 +77,15 @@ def load_fleet(file: Path, *, environment: Mapping[str, str] | None = None) -> F
         check_names(data, findings)
         make_importable(root)
         check_imports(data, findings)
+        check_options(data, model or (form.model if form is not None else None), findings)
     if form is not None:
         check_limits(form, set(data.get("limits", ())), findings)
     findings.raise_if_any()
     assert form is not None  # else report_faults has reported
+    chosen = model or form.model
+    parent_options = given_to(form.parent, form.parent_options, chosen) if form.parent else {}
+    options = [given_to(child.build, child.options, chosen) for child in form.children]
+    models = [given[MODEL] for given in (parent_options, *options) if isinstance(given.get(MODEL), str)]
     return FleetConfig(
         file=file,
         project_root=root,
@@ -83,11 +95,16 @@ def load_fleet(file: Path, *, environment: Mapping[str, str] | None = None) -> F
         max_depth=form.max_depth,
         children=tuple(
             ScopedChild(
-                name=child.name, description=child.description, when_to_use=child.when_to_use, build=child.build
+                name=child.name,
+                description=child.description,
+                when_to_use=child.when_to_use,
+                build=bound(child.build, given),
             )
-            for child in form.children
+            for child, given in zip(form.children, options, strict=True)
         ),
         placements=MappingProxyType({child.name: child.placement for child in form.children}),
         limits=form.limits,
         run_limits=form.run_limits,
+        parent_options=MappingProxyType(parent_options),
+        models=tuple(dict.fromkeys(models)),
     )

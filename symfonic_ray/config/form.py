@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from symfonic_ray.admission import Placement, PoolLimits, RunLimits
 from symfonic_ray.delegation import DEFAULT_MAX_DEPTH
@@ -29,7 +29,9 @@ class ChildForm(BaseModel):
     when_to_use: str | None = None
     """When to choose it; the model reads it."""
     build: str
-    """``package.module:attribute`` of a factory ``build(scope) -> agent``."""
+    """``package.module:attribute`` of a factory ``build(scope, **options) -> agent``."""
+    options: Annotated[dict[str, JsonValue], Field(default_factory=dict)]
+    """What the factory is given besides the scope."""
     placement: Annotated[Placement, Field(default_factory=Placement)]
     """Where it runs and how many runs it takes at a time."""
 
@@ -45,6 +47,10 @@ class FleetForm(BaseModel):
     """Of the fleet."""
     parent: str | None = None
     """``package.module:attribute`` of the agent that gets the question, in the command's own process."""
+    parent_options: Annotated[dict[str, JsonValue], Field(default_factory=dict)]
+    """What the parent's factory is given besides the scope."""
+    model: str | None = None
+    """The language model of every factory that takes one and is given no other, such as ``openai:gpt-5-mini``."""
     entry: str | None = None
     """The child that gets the question, where there is no parent."""
     max_depth: Annotated[int, Field(ge=0)] = DEFAULT_MAX_DEPTH

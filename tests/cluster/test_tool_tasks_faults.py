@@ -90,6 +90,19 @@ async def test_calls_that_share_a_dead_worker_keep_what_was_answered_and_lose_wh
     assert lines(notes) == ["died"]
 
 
+async def test_no_call_that_was_started_in_a_dead_process_is_started_in_another(local_ray: None, notes: Path) -> None:
+    dispatcher = RayToolDispatcher(in_flight=3)
+    calls = [call("note_shared", path=str(notes), value=number, dies=number % 10 == 7) for number in range(40)]
+    report = await run(dispatcher, calls, tool_bodies.note_shared)
+    assert sorted(map(int, lines(notes))) == list(range(40))
+    lost = {place for place, outcome in enumerate(report.outcomes) if outcome.reason == "worker_died"}
+    assert lost >= {7, 17, 27, 37}
+    assert len(lost) <= 12  # each of four dead processes ran three
+    assert [outcome.value for place, outcome in enumerate(report.outcomes) if place not in lost] == [
+        place for place in range(40) if place not in lost
+    ]
+
+
 async def test_calls_of_a_chunk_go_on_alone_when_one_of_them_ends_its_process(
     dispatcher: RayToolDispatcher, notes: Path
 ) -> None:

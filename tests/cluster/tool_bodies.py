@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 import time
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from symfonic_ray.execution import tool
+from symfonic_ray.cluster import RayToolDispatcher
+from symfonic_ray.execution import ToolCall, ToolExecutor, tool
 
 
 def note(path: str, line: str) -> None:
@@ -82,6 +84,14 @@ def in_chunk(path: str, value: int, dies: bool = False) -> tuple[int, int]:
     if dies:
         os._exit(1)
     return value, os.getpid()
+
+
+async def note_shared(path: str, value: int, dies: bool = False) -> int:
+    """Note the value and tell it; or end the process."""
+    note(path, str(value))
+    if dies:
+        os._exit(1)
+    return value
 
 
 async def span_shared(path: str) -> tuple[float, float]:
@@ -220,3 +230,21 @@ class Recorder:
     def invoke(self, args: dict[str, Any]) -> int:
         """The size of what it holds."""
         return len(self.padding)
+
+
+class ToolUser:
+    """A child that runs a batch of tool tasks of its own, and tells what came of it."""
+
+    def __init__(self) -> None:
+        self.executor = ToolExecutor(dispatcher=RayToolDispatcher())
+
+    async def run(self, query: str, **_: Any) -> str:
+        """Run ``process``, ``die`` and ``process_shared`` with the task as path for notes; the outcomes as JSON."""
+        calls = [ToolCall("a", "process"), ToolCall("b", "die", {"path": query}), ToolCall("c", "process_shared")]
+        report = await self.executor.execute(calls, [process, die, process_shared])
+        return json.dumps([os.getpid(), *[outcome.value or outcome.reason for outcome in report.outcomes]])
+
+
+def tool_user(scope: Any) -> ToolUser:
+    """The child for any scope."""
+    return ToolUser()
