@@ -23,6 +23,8 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "ChildBuildError": ("memo", "build_failed", "KeyError: 'url'"),
     "HandOffFault": ("actor_died", "it is gone", HandOffFacts(run_id="r"), DelegationOutcome.CHILD_FAILED),
     "ScopeError": ("'*'", "names no tenant"),
+    "ParcelError": ("working dir .", "is no folder", "name one"),
+    "SubmissionError": ("http://127.0.0.1:1", "nothing answers there", "start it"),
     "LimitError": ("max_depth", "-1", "0 or more"),
     "EnvelopeError": ("serialization", "is odd"),
     "ClusterUnreachableError": ("127.0.0.1:1", "refused", "start it"),
