@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import ray
 
+from symfonic_ray.cluster.batch_deadline import BatchDeadline
 from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding
 from symfonic_ray.cluster.contained_tasks import contain_exits
 from symfonic_ray.cluster.deadline_timer import DeadlineTimer
@@ -93,9 +94,10 @@ class ChildHost:
         news = asyncio.Event()
 
         async def serve(row: HandOffRow) -> None:
-            ended.append(await self._served(child, row))
+            ended.append(await child.serve(row))
             news.set()
 
+        due = BatchDeadline(self._timer, child, rows)
         tasks = [self._started(serve(row)) for row in rows]
         for _ in range(ACCEPTANCE_TICKS):
             await asyncio.sleep(0)
@@ -112,6 +114,7 @@ class ChildHost:
             await news.wait()
             if len(ended) < left:
                 await asyncio.sleep(COALESCE_SECONDS)
+        due.drop()
         del tasks  # held until here: the loop keeps only weak references to tasks
         self._title.assert_soon()
 
@@ -133,14 +136,11 @@ class ChildHost:
         return child, rows
 
     async def _served(self, child: HostedChild, row: HandOffRow) -> ReplyRow:
-        if row.seconds_left is None:
-            return await child.serve(row)
-        words = "its time ran out"  # the caller knows how much it gave
-        entry = self._timer.add(self._loop.time() + row.seconds_left, lambda: child.stop(row.call_id, "timeout", words))
+        due = BatchDeadline(self._timer, child, [row])
         try:
             return await child.serve(row)
         finally:
-            self._timer.drop(entry)
+            due.drop()
 
     def _address(self, child: str) -> Address:
         assert self._binding is not None

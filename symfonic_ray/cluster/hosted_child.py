@@ -25,7 +25,7 @@ from symfonic_ray.delegation.context import RUN, ActiveRun
 from symfonic_ray.delegation.errors import ChildLockdownError, HandOffFault
 from symfonic_ray.delegation.fleet import FLEET, Fleet
 from symfonic_ray.delegation.lockdown import assert_no_write_surface
-from symfonic_ray.kernel import Deadline, Holding, RunIdentity
+from symfonic_ray.kernel import Ambient, Deadline, Holding, RunIdentity
 from symfonic_ray.kernel.deadline import DEADLINE
 from symfonic_ray.kernel.identity import IDENTITY
 from symfonic_ray.kernel.text import failure_line
@@ -62,6 +62,7 @@ class HostedChild:
         self._answer_bytes = answer_bytes
         self._fresh = rebuilt
         self._turns = Turns(blueprint.placement.concurrency)
+        self._concurrent = blueprint.placement.concurrency > 1
         self._lifetime = LifetimeTask(blueprint.name)
         self._runs: dict[str, RunInHost] = {}
         self._ids_seen: OrderedDict[str, str] = OrderedDict()
@@ -106,7 +107,11 @@ class HostedChild:
             assert task is not None
             run = self._runs[row.call_id] = RunInHost(row, task)
             try:
-                reply = await self._in_turn(run)
+                async with self._turns.turn(row.run_id, row.ancestors) as turn:
+                    if self._concurrent or not turn.held or self._lifetime.busy:
+                        reply = await self._execute(run, turn)
+                    else:
+                        reply = await self._lifetime.do(partial(self._execute, run, turn))
             except asyncio.CancelledError:
                 reply = _failed(row, *(run.why or ("cancelled", "the host stopped this run")))
             finally:
@@ -129,29 +134,32 @@ class HostedChild:
             return _failed(row, "shutting_down", "the child is being closed; nothing was run")
         return None
 
-    async def _in_turn(self, run: RunInHost) -> ReplyRow:
-        row = run.row
-        async with self._turns.turn(row.run_id, row.ancestors) as turn:
-            work = partial(self._execute, run, turn)
-            own_task = self._blueprint.placement.concurrency > 1 or not turn.held or self._lifetime.busy
-            return await (work() if own_task else self._lifetime.do(work))
-
     async def _execute(self, run: RunInHost, turn: Turn) -> ReplyRow:
         row = run.row
+        call = self._call
+        assert call is not None
         identity = RunIdentity(row.run_id, row.root_run_id, row.parent_run_id)
         hosted = HostedRun(row.run_id, row.agent_depth, row.ancestors, turn, self._blueprint.on_cycle)
         active = ActiveRun(row.agent_depth, identity)
-        held = (
-            (IDENTITY, identity),
-            (DEADLINE, run.deadline),
-            (FLEET, self._fleet),
-            (RUN, active),
-            (HOSTED_RUN, hosted),
-        )
+        held: dict[Ambient[Any], Any] = {
+            IDENTITY: identity,
+            DEADLINE: run.deadline,
+            FLEET: self._fleet,
+            RUN: active,
+            HOSTED_RUN: hosted,
+        }
         try:
             assert_no_write_surface(self.name, self._agent)  # a tool added since the build
             with Holding(None, held):
-                response = await self._run_agent(run, identity)
+                answering = call(
+                    row.task,
+                    scope=self._scope,
+                    run_id=row.run_id,
+                    agent_depth=row.agent_depth,
+                    root_run_id=row.root_run_id,
+                    parent_run_id=row.parent_run_id,
+                )
+                response = await (_outlasting(answering) if call.blocking else answering)
             reply = self._answered(row, response, active.delegated_to)
         except asyncio.CancelledError:
             if run.why is not None:
@@ -163,10 +171,16 @@ class HostedChild:
             reply = _failed(row, "exception", failure_line(error))
         if run.why is not None:  # it was asked to stop and ended in its own way
             reply = _failed(row, *run.why)
-        reply.records = tuple(hosted.records)
+        if hosted.records:
+            reply.records = tuple(hosted.records)
         return reply
 
     def _answered(self, row: HandOffRow, response: object, delegated_to: tuple[str, ...]) -> ReplyRow:
+        if type(response) is str and (text := response.strip()):  # most children, at a quarter of the cost
+            reply = _reply(row)
+            reply.delegated_to = delegated_to
+            reply.final_response = self._cut(text)
+            return reply
         try:
             answer = read_answer(response)
         except HandOffFault as fault:
@@ -179,20 +193,6 @@ class HostedChild:
         else:
             reply.reason, reply.failure = "no_final_response", answer.error
         return reply
-
-    async def _run_agent(self, run: RunInHost, identity: RunIdentity) -> Any:
-        call = self._call
-        assert call is not None
-        row = run.row
-        answering = call(
-            row.task,
-            scope=self._scope,
-            run_id=identity.run_id,
-            agent_depth=row.agent_depth,
-            root_run_id=identity.root_run_id,
-            parent_run_id=identity.parent_run_id,
-        )
-        return await (_outlasting(answering) if call.blocking else answering)
 
     def _cut(self, text: str) -> str:
         raw = text.encode("utf-8", "surrogatepass")

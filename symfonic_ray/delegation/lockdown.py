@@ -134,9 +134,12 @@ def _parts(agent: object) -> Iterator[object]:
 def _shows_nothing(part: object) -> bool:
     """Whether a part has none of the attributes that are looked into; the quick answer for nearly every run."""
     try:
-        return not any(getattr(part, name, None) is not None for name in _LOOKED_INTO)
+        for name in _LOOKED_INTO:
+            if getattr(part, name, None) is not None:
+                return False
     except Exception:
         return False
+    return True
 
 
 def _unwrapped(value: object) -> object:
