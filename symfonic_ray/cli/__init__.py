@@ -14,6 +14,7 @@ from symfonic_ray.cli.doctor import doctor
 from symfonic_ray.cli.exit_codes import ExitCode
 from symfonic_ray.cli.map import map_tasks
 from symfonic_ray.cli.run import run
+from symfonic_ray.cli.runs import runs
 from symfonic_ray.cli.validate import validate
 
 PROGRAM = "symfonic-ray"
@@ -29,6 +30,7 @@ app = typer.Typer(
 for command in (demo, run, validate, doctor, bench):
     app.command()(command)
 app.command("map")(map_tasks)
+app.add_typer(runs, name="runs")
 
 
 def _print_version(wanted: bool) -> None:

@@ -20,6 +20,7 @@ from symfonic_ray.cli.streams import Results, results, say
 if TYPE_CHECKING:
     from symfonic_ray.compose import Answer, ObservedFleet
     from symfonic_ray.config import ConfigError, FleetConfig
+    from symfonic_ray.journal import RunRecorder
     from symfonic_ray.report import LiveTree, PlainTree
 
 
@@ -50,6 +51,8 @@ class AskRequest:
     as_json: bool
     no_color: bool
     debug: bool
+    record_as: str = ""
+    """The command under whose name the run goes into the run store; empty: it is not recorded."""
 
 
 def carry_out(request: AskRequest) -> ExitCode:
@@ -162,9 +165,13 @@ async def _conversation(
 ) -> ExitCode:
     from symfonic_ray.cli.result_object import result_object
     from symfonic_ray.compose import ask
+    from symfonic_ray.kernel.text import failure_line
 
+    recorder = _recorder(request, config)
+    if request.record_as:
+        recorder.begin()
     with _tree(request, config) as tree:
-        forget = fleet.observe(tree.on_event)
+        forget, unrecord = fleet.observe(tree.on_event), fleet.observe(recorder.on_event)
         try:
             answer = await ask(
                 fleet,
@@ -178,12 +185,34 @@ async def _conversation(
             if not interrupts.received:
                 raise
             interrupts.absorb()  # closing goes on in this task, as an ordinary end
+            recorder.end("cancelled", "interrupted")
             if request.as_json:
                 out.object(result_object("cancelled", message="interrupted", records=tree.records))
             return ExitCode.CANCELLED
+        except Exception as error:
+            recorder.end("failed", failure_line(error))
+            raise
         finally:
             forget()
-    return _tell(request, answer, out)
+            unrecord()
+    recorder.end(str(answer.outcome), answer.message)
+    code = _tell(request, answer, out)
+    if recorder.recording:
+        say(f"recorded: symfonic-ray runs show {recorder.run_id}")
+    return code
+
+
+def _recorder(request: AskRequest, config: FleetConfig) -> RunRecorder:
+    from symfonic_ray.journal import RunRecorder, RunStore, state_file
+
+    return RunRecorder(
+        RunStore(state_file()),
+        command=request.record_as,
+        fleet=config.name,
+        scope=request.scope,
+        question=request.question,
+        warn=say,
+    )
 
 
 def _tell(request: AskRequest, answer: Answer, out: Results) -> ExitCode:

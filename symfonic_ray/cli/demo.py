@@ -9,7 +9,18 @@ import typer
 
 from symfonic_ray.cli.asking import AskRequest, carry_out
 from symfonic_ray.cli.exit_codes import ExitCode
-from symfonic_ray.cli.options import Address, AsJson, Debug, Model, NoColor, OptionalQuestion, Scope, Strict, Timeout
+from symfonic_ray.cli.options import (
+    Address,
+    AsJson,
+    Debug,
+    Model,
+    NoColor,
+    NoRecord,
+    OptionalQuestion,
+    Scope,
+    Strict,
+    Timeout,
+)
 from symfonic_ray.cli.streams import say
 
 FLEET_FILE = Path("configs", "readers.yaml")
@@ -31,6 +42,7 @@ def demo(
     as_json: AsJson = False,
     no_color: NoColor = False,
     debug: Debug = False,
+    no_record: NoRecord = False,
 ) -> None:
     """See a fleet of readers answer a question.
 
@@ -69,6 +81,7 @@ def demo(
         as_json=as_json,
         no_color=no_color,
         debug=debug,
+        record_as="" if no_record else "demo",
     )
     raise typer.Exit(carry_out(request))
 

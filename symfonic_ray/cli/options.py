@@ -82,3 +82,4 @@ NoColor: TypeAlias = Annotated[
     bool, typer.Option("--no-color", help="No colours; the variable NO_COLOR does the same.")
 ]
 Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show the Python traceback of a failure.")]
+NoRecord: TypeAlias = Annotated[bool, typer.Option("--no-record", help="Leave no trace of this run for 'runs'.")]

@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from symfonic_ray.cli.asking import AskRequest, carry_out
-from symfonic_ray.cli.options import Address, AsJson, Debug, FleetFile, Model, NoColor, Question, Scope, Strict, Timeout
+from symfonic_ray.cli.options import (
+    Address,
+    AsJson,
+    Debug,
+    FleetFile,
+    Model,
+    NoColor,
+    NoRecord,
+    Question,
+    Scope,
+    Strict,
+    Timeout,
+)
 
 Input = Annotated[
     Path, typer.Option("--input", metavar="PATH", help="File or folder that the question is about.", show_default=False)
@@ -27,6 +39,7 @@ def run(
     as_json: AsJson = False,
     no_color: NoColor = False,
     debug: Debug = False,
+    no_record: NoRecord = False,
 ) -> None:
     """Ask a fleet one question about a file or folder.
 
@@ -52,5 +65,6 @@ def run(
         as_json=as_json,
         no_color=no_color,
         debug=debug,
+        record_as="" if no_record else "run",
     )
     raise typer.Exit(carry_out(request))

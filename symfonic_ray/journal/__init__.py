@@ -1,4 +1,4 @@
-"""What a bulk run leaves on disk, so that it goes on after ``kill -9`` and runs nothing twice. sqlite, one file."""
+"""What runs leave on disk, in sqlite: a bulk run's journal, so that nothing runs twice, and the store of past runs."""
 
 from symfonic_ray.journal.errors import (
     AlreadyDeliveredError,
@@ -12,14 +12,19 @@ from symfonic_ray.journal.errors import (
     JournalPathError,
     JournalVersionError,
     JournalWriteError,
+    RunStoreError,
 )
 from symfonic_ray.journal.identity import JobIdentity
 from symfonic_ray.journal.index_set import IndexSet
 from symfonic_ray.journal.journal import OpeningJournal, RunJournal
+from symfonic_ray.journal.run_recorder import RunRecorder
+from symfonic_ray.journal.run_rows import HandOffRow, RunRow
+from symfonic_ray.journal.run_store import RunStore, state_file
 from symfonic_ray.journal.state import JournalState, StoredResult
 
 __all__ = [
     "AlreadyDeliveredError",
+    "HandOffRow",
     "IndexSet",
     "JobIdentity",
     "JournalClosedError",
@@ -35,5 +40,10 @@ __all__ = [
     "JournalWriteError",
     "OpeningJournal",
     "RunJournal",
+    "RunRecorder",
+    "RunRow",
+    "RunStore",
+    "RunStoreError",
     "StoredResult",
+    "state_file",
 ]

@@ -11,6 +11,7 @@ JournalError
 |   +-- JournalFullError   for want of room
 +-- AlreadyDeliveredError  a second end, or a new start, of what was delivered
 +-- JournalClosedError     asked after the close
++-- RunStoreError          the store of runs is refused, or cannot be read or written
 """
 
 from __future__ import annotations
@@ -134,3 +135,17 @@ class JournalClosedError(JournalError):
 
     def __str__(self) -> str:
         return f"the journal {self.path!r} is closed; open it again to read or write it"
+
+
+class RunStoreError(JournalError):
+    """A run store that is refused, or cannot be read or written; it was not changed."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return (
+            f"the run store {self.path!r} cannot be used: {self.problem}; mend or move that file, "
+            "or set SYMFONIC_RAY_STATE to another folder"
+        )

@@ -126,6 +126,12 @@ class Project:
         self.fleet_file.write_text(text.replace("PACKAGE", self.package))
 
 
+@pytest.fixture(autouse=True)
+def _own_run_store(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test writes into the run store of whoever runs it."""
+    monkeypatch.setenv("SYMFONIC_RAY_STATE", str(tmp_path_factory.mktemp("state")))
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
     import_path = list(sys.path)

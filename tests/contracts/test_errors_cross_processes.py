@@ -66,6 +66,8 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "JournalFullError": ("run.journal", "no room"),
     "AlreadyDeliveredError": ("run.journal", 7),
     "JournalClosedError": ("run.journal",),
+    "RowFilterError": ("colour=red", "there is no 'colour'"),
+    "RunStoreError": ("runs.db", "it is a database of another program"),
     "UnreadableArgumentsError": ("are cut off",),
     "DuplicateToolError": ("search",),
     "MalformedPredicateError": ("7", "is a number"),
