@@ -15,6 +15,7 @@ from symfonic_ray.cli.exit_codes import ExitCode
 from symfonic_ray.cli.map import map_tasks
 from symfonic_ray.cli.run import run
 from symfonic_ray.cli.runs import runs
+from symfonic_ray.cli.submit import submit
 from symfonic_ray.cli.validate import validate
 
 PROGRAM = "symfonic-ray"
@@ -31,6 +32,7 @@ for command in (demo, run, validate, doctor, bench):
     app.command()(command)
 app.command("map")(map_tasks)
 app.add_typer(runs, name="runs")
+app.add_typer(submit, name="submit")
 
 
 def _print_version(wanted: bool) -> None:

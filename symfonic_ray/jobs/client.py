@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from symfonic_ray.jobs.errors import SubmissionError
+from symfonic_ray.jobs.errors import ParcelError, SubmissionError
 from symfonic_ray.jobs.hiccups import explained, pending_for_ever
 
 REACH_SECONDS = 5.0
@@ -58,6 +58,7 @@ class JobCluster:
         address: ``http://host:port`` or ``https://host:port``.
         pause: waits so many seconds.
     Raises:
+        ParcelError: for what is no such address.
         SubmissionError: if it does not answer, or lets nobody in.
     """
 
@@ -160,7 +161,7 @@ class JobCluster:
         parts = urlsplit(self.address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             problem, remedy = "is no address of a dashboard", "give it as http://HEAD:8265"
-            raise SubmissionError(self.address, problem, remedy)
+            raise ParcelError(f"--address {self.address}", problem, remedy)
 
         def knock() -> None:
             place = (parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))

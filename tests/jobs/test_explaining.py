@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from symfonic_ray.jobs import SubmissionError, outcome_in, outcome_line
+from symfonic_ray.jobs import ParcelError, SubmissionError, outcome_in, outcome_line
 from symfonic_ray.jobs.client import JobCluster
 from symfonic_ray.jobs.hiccups import ended_without_outcome, explained, pending_for_ever
 
@@ -67,7 +67,7 @@ def test_an_address_where_nothing_listens_is_tried_twice_and_then_explained() ->
 
 
 def test_an_address_without_http_is_refused_before_anything_is_asked() -> None:
-    with pytest.raises(SubmissionError, match="give it as http://HEAD:8265"):
+    with pytest.raises(ParcelError, match="give it as http://HEAD:8265"):
         JobCluster("127.0.0.1:6379")
 
 
