@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -95,6 +96,27 @@ def tree(run: RunId, as_json: AsJson = False) -> None:
             return
         for line in tree_lines(found.fleet, nested(hand_offs)):
             out.text(line)
+
+
+@runs.command("report")
+def report(
+    run: RunId,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the page goes.")],
+) -> None:
+    """Write one run as an HTML page: one file, no script, nothing from outside.
+
+    \b
+    Example:
+      symfonic-ray runs report 3f2a -o run.html
+    """
+    from symfonic_ray.report.html_report import html_report
+
+    found, hand_offs = _found(run)
+    try:
+        output.write_text(html_report(found, hand_offs), encoding="utf-8")
+    except OSError as error:
+        raise _leaving(f"{output} cannot be written: {error.strerror}", ExitCode.FAILED) from None
+    say(f"wrote {output}")
 
 
 def _found(prefix: str) -> tuple[RunRow, tuple[HandOffRow, ...]]:

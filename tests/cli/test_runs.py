@@ -86,6 +86,16 @@ def test_the_tree_names_each_hand_off_once(recorded: str, capfd: Output) -> None
     assert {row["name"] for row in printed(capfd, "tree", recorded)["tree"]} == {"broken", "reader"}
 
 
+def test_the_report_is_one_page_that_says_why(recorded: str, tmp_path: Path) -> None:
+    assert main(["runs", "report", recorded, "-o", str(tmp_path / "run.html")]) == ExitCode.DELIVERED
+    assert "disk gone" in (tmp_path / "run.html").read_text()
+
+
+def test_a_report_that_cannot_be_written_fails_with_its_place(recorded: str, tmp_path: Path, capfd: Output) -> None:
+    assert main(["runs", "report", recorded, "-o", str(tmp_path / "none" / "run.html")]) == ExitCode.FAILED
+    assert "cannot be written" in capfd.readouterr().err
+
+
 def test_an_unknown_run_is_a_wrong_request(capfd: Output) -> None:
     assert main(["runs", "show", "zzz"]) == ExitCode.USAGE
     assert "no run begins with 'zzz'" in capfd.readouterr().err
