@@ -149,6 +149,21 @@ def test_tasks_end_delivered_and_every_child_sees_its_modules_and_the_merged_env
     assert "of-the-job" not in log
 
 
+def test_a_question_is_answered_on_stdout_and_the_tree_is_in_the_log(head: Head, project: Path) -> None:
+    (project / "notes").mkdir()
+    (project / "notes/a.txt").write_text("Visitors may come at noon.")
+    done = command(head, project, "fleet.yaml", "--ask", "When?", "--input", "notes", "--env-json", '{"DB": "job-db"}')
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    assert [name for name in answers if json.loads(answers[name][0])["question"] == "When?"] == [
+        "relay",
+        "leaf",
+        "other",
+    ]
+    assert answers["leaf"][2:] == ["job-db", "1"]
+    assert "leaf" in done.stderr
+
+
 def test_a_stopped_job_keeps_what_it_has_and_leaves_no_process(head: Head, project: Path) -> None:
     tasks = str(written(project, "slow"))
     words = ("fleet.yaml", "--tasks", tasks, "--child", "relay", "--no-wait", "--submission-id", "stopped-job")
