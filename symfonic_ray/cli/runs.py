@@ -111,9 +111,31 @@ def report(
     """
     from symfonic_ray.report.html_report import html_report
 
+    _write(output, html_report(*_found(run)))
+
+
+@runs.command("trace")
+def trace(
+    run: RunId,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the trace goes.")],
+) -> None:
+    """Write one run as Chrome trace events, for chrome://tracing or Perfetto.
+
+    \b
+    Example:
+      symfonic-ray runs trace 3f2a -o run.json
+    """
+    import json
+
+    from symfonic_ray.report.chrome_trace import chrome_trace
+
     found, hand_offs = _found(run)
+    _write(output, json.dumps(chrome_trace(f"{found.fleet} {found.run_id}", hand_offs)))
+
+
+def _write(output: Path, text: str) -> None:
     try:
-        output.write_text(html_report(found, hand_offs), encoding="utf-8")
+        output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise _leaving(f"{output} cannot be written: {error.strerror}", ExitCode.FAILED) from None
     say(f"wrote {output}")

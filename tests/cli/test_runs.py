@@ -91,6 +91,12 @@ def test_the_report_is_one_page_that_says_why(recorded: str, tmp_path: Path) -> 
     assert "disk gone" in (tmp_path / "run.html").read_text()
 
 
+def test_the_trace_holds_each_hand_off(recorded: str, tmp_path: Path) -> None:
+    assert main(["runs", "trace", recorded, "-o", str(tmp_path / "run.json")]) == ExitCode.DELIVERED
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    assert {event["name"] for event in events if event["ph"] == "X"} == {"reader", "broken"}
+
+
 def test_a_report_that_cannot_be_written_fails_with_its_place(recorded: str, tmp_path: Path, capfd: Output) -> None:
     assert main(["runs", "report", recorded, "-o", str(tmp_path / "none" / "run.html")]) == ExitCode.FAILED
     assert "cannot be written" in capfd.readouterr().err
