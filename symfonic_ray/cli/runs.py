@@ -133,6 +133,37 @@ def trace(
     _write(output, json.dumps(chrome_trace(f"{found.fleet} {found.run_id}", hand_offs)))
 
 
+@runs.command("cancel")
+def cancel(
+    run: RunId,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0.0, metavar="SECONDS", help="How long to wait until it has stopped.")
+    ] = 30.0,
+) -> None:
+    """Ask a run of this machine to stop, as Ctrl-C in its terminal does.
+
+    \b
+    Exit codes: 0 it has ended, 1 it is gone or still running, 2 it had ended before.
+    """
+    from symfonic_ray.cli.runs_stopping import ask_to_stop, outcome_within
+    from symfonic_ray.journal import JournalError, RunStore, state_file
+
+    found, _ = _found(run)
+    if found.outcome == "lost":
+        raise _leaving(f"nothing to stop: {found.message}", ExitCode.FAILED)
+    if found.outcome != "running":
+        raise _leaving(f"run {found.run_id} has ended already: {found.outcome}", ExitCode.USAGE)
+    if problem := ask_to_stop(found):
+        raise _leaving(f"run {found.run_id} was not asked to stop: {problem}", ExitCode.FAILED)
+    try:
+        outcome = outcome_within(RunStore(state_file()), found.run_id, patience_seconds=wait)
+    except JournalError as error:
+        raise _leaving(str(error), ExitCode.FAILED) from None
+    if outcome == "running":
+        raise _leaving(f"process {found.pid} was asked to stop and has not after {wait:g} s", ExitCode.FAILED)
+    say(f"run {found.run_id}: {outcome}")
+
+
 def _write(output: Path, text: str) -> None:
     try:
         output.write_text(text, encoding="utf-8")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import pytest
 
 from symfonic_ray.cli import main
 from symfonic_ray.cli.exit_codes import ExitCode
+from symfonic_ray.cli.runs_stopping import ask_to_stop
 from symfonic_ray.journal import RunStore, state_file
 from tests.cli.conftest import Project
 
@@ -100,6 +105,68 @@ def test_the_trace_holds_each_hand_off(recorded: str, tmp_path: Path) -> None:
 def test_a_report_that_cannot_be_written_fails_with_its_place(recorded: str, tmp_path: Path, capfd: Output) -> None:
     assert main(["runs", "report", recorded, "-o", str(tmp_path / "none" / "run.html")]) == ExitCode.FAILED
     assert "cannot be written" in capfd.readouterr().err
+
+
+LONG_RUN = """
+import signal, sys, time
+from symfonic_ray.journal import RunRecorder, RunStore, state_file
+recorder = RunRecorder(RunStore(state_file()), command="run", fleet="f", scope="s", question="q")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+recorder.begin()
+print(recorder.run_id, flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    if sys.argv[1] == "obey":
+        recorder.end("cancelled")
+    else:
+        time.sleep(60)
+"""
+
+
+@contextmanager
+def long_run(manners: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A recorded run in a process of its own, and its id."""
+    with subprocess.Popen([sys.executable, "-c", LONG_RUN, manners], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.kill()
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells processes apart by /proc")
+
+
+@needs_proc
+def test_a_running_run_is_cancelled(capfd: Output) -> None:
+    with long_run("obey") as (run_id, process):
+        assert main(["runs", "cancel", run_id]) == ExitCode.DELIVERED
+        assert process.wait(30) == 0
+    assert f"run {run_id}: cancelled" in capfd.readouterr().err
+
+
+@needs_proc
+def test_a_run_that_does_not_stop_in_time_is_said_to_run_on(capfd: Output) -> None:
+    with long_run("stay") as (run_id, _):
+        assert main(["runs", "cancel", run_id, "--wait", "0.3"]) == ExitCode.FAILED
+    assert "has not after 0.3 s" in capfd.readouterr().err
+
+
+@needs_proc
+def test_a_process_that_only_has_the_number_of_the_run_s_is_not_signalled() -> None:
+    with long_run("obey") as (run_id, process):
+        store = RunStore(state_file())
+        (run,) = (run for run in store.runs() if run.run_id == run_id)
+        store.end(replace(run, pid_started="1"), ())
+        assert main(["runs", "cancel", run_id]) == ExitCode.FAILED
+        assert ask_to_stop(replace(run, pid_started="1")) == f"process {process.pid} is gone"
+        assert process.poll() is None
+
+
+def test_a_run_that_has_ended_is_not_cancelled(recorded: str, capfd: Output) -> None:
+    assert main(["runs", "cancel", recorded]) == ExitCode.USAGE
+    assert "has ended already: delivered" in capfd.readouterr().err
 
 
 def test_an_unknown_run_is_a_wrong_request(capfd: Output) -> None:
