@@ -59,6 +59,8 @@ def run_line(run: RunRow) -> str:
 
 def shown_lines(run: RunRow, hand_offs: Sequence[HandOffRow]) -> Iterator[str]:
     """A run in full, failures first."""
+    from symfonic_ray.report.run_tree import titled
+
     yield run_line(run)
     if run.message:
         yield f"  {run.message}"
@@ -66,7 +68,7 @@ def shown_lines(run: RunRow, hand_offs: Sequence[HandOffRow]) -> Iterator[str]:
         yield f"  {run.left_out} hand-offs are counted and not kept"
     for row in sorted(hand_offs, key=lambda row: row.delivered):
         ending = row.outcome + (f" ({row.reason})" if row.reason else "")
-        yield f"  {row.name}  depth {row.depth}  {ending}  {row.seconds:.2f} s  {row.message}"
+        yield f"  {titled(row)}  depth {row.depth}  {ending}  {row.seconds:.2f} s  {row.message}"
 
 
 def runs_object(runs: Sequence[RunRow], *, total: int) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from symfonic_ray.report.run_figures import (
     tokens,
     waited_seconds,
 )
-from symfonic_ray.report.run_tree import Branch, HandOff, nested
+from symfonic_ray.report.run_tree import Branch, HandOff, nested, titled
 
 SHOWN_ROWS = 2000  # some 1 MB of page; failures are the last to be left out
 _OPEN_WHOLE = 40  # a tree of so many rows is shown unfolded
@@ -110,6 +110,7 @@ def html_report(run: Run, rows: Sequence[ReportedHandOff]) -> str:
         whole=last_end(shown),
         steps=list(_steps(top)),
         ending=ending,
+        titled=titled,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from symfonic_ray.report.harmless import harmless
+from symfonic_ray.report.tree import shown_task
 
 
 class HandOff(Protocol):
@@ -14,6 +15,8 @@ class HandOff(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def task(self) -> str: ...
     @property
     def outcome(self) -> str: ...
     @property
@@ -36,6 +39,12 @@ class Branch:
 
     row: HandOff
     below: list[Branch] = field(default_factory=list)
+
+
+def titled(row: HandOff) -> str:
+    """The child, and in a few words what it was asked about, where that is known."""
+    task = shown_task(row.task)
+    return f"{row.name} ({task})" if task else row.name
 
 
 def nested(rows: Sequence[HandOff]) -> list[Branch]:
@@ -74,5 +83,5 @@ def tree_lines(title: str, top: Sequence[Branch]) -> Iterator[str]:
         row = branch.row
         ending = row.outcome + (f" ({row.reason})" if row.reason else "")
         why = "" if row.outcome == "delivered" else f"  {row.message}"
-        yield harmless(f"{'  ' * depth}{row.name}  {ending}  {row.seconds:.2f} s{why}")
+        yield harmless(f"{'  ' * depth}{titled(row)}  {ending}  {row.seconds:.2f} s{why}")
         waiting.extend((inner, depth + 1) for inner in reversed(branch.below))

@@ -76,7 +76,7 @@ class HandOffTree:
         """Take in one event; the node it is about."""
         if isinstance(event, HandOffStarted):
             node = TreeNode(
-                name=_shown_name(event.name), depth=event.depth, started_at=now, task=_shown_task(event.task)
+                name=_shown_name(event.name), depth=event.depth, started_at=now, task=shown_task(event.task)
             )
             self._nodes.append(node)
             self._running[event.key] = node
@@ -123,7 +123,7 @@ class HandOffTree:
         return None
 
 
-def _shown_task(task: str) -> str:
+def shown_task(task: str) -> str:
     """The subject of a task that names one, as a reader's task names its file; else the task's first words."""
     named = _SUBJECT.match(task)
     words = clipped(harmless(collapsed(named[1] if named else task)), limit_bytes=_TASK_BYTES)

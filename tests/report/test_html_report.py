@@ -90,7 +90,7 @@ def test_a_tree_of_500_stays_small() -> None:
 
 
 def test_nothing_that_was_written_by_others_becomes_markup() -> None:
-    bad = replace(ROW, name=CANARY, outcome="child_failed", reason=CANARY, message=CANARY)
+    bad = replace(ROW, name=CANARY, task=CANARY, outcome="child_failed", reason=CANARY, message=CANARY)
     page = html_report(replace(RUN, fleet=CANARY, scope=CANARY, question=CANARY, message=CANARY), [bad])
     assert "<script" not in page
     assert "<img" not in page
@@ -129,6 +129,12 @@ def test_the_slowest_path_goes_down_to_a_leaf() -> None:
         replace(ROW, name="d", parent_run_id="a", seconds=3.0),
     ]
     assert [row.name for row in slowest_path(nested(rows))] == ["a", "d"]
+
+
+def test_a_hand_off_is_told_from_its_siblings_by_what_it_was_asked_about() -> None:
+    row = replace(ROW, task='{"file": "hours.txt", "question": "when"}')
+    assert "reader (hours.txt)  delivered" in "\n".join(tree_lines("t", nested([row])))
+    assert "reader (hours.txt)" in html_report(RUN, [row])
 
 
 def test_runs_that_claim_each_other_as_parents_are_still_drawn_once() -> None:
