@@ -30,7 +30,7 @@ def tell_log(job: str, address: str, *, until_ended: bool) -> ExitCode:
         if until_ended:
             from symfonic_ray.cli.submit_following import follow
 
-            follow(cluster, job)
+            follow(cluster, job, out.text)
         else:
             out.text(cluster.log(job).removesuffix("\n"))
         return ExitCode.DELIVERED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +17,14 @@ FIRST_SECONDS, MOST_SECONDS = 0.5, 5.0  # between two looks at the log, which is
 STOPPING_SECONDS = 90.0  # a job has 60 to end by itself
 
 
-def follow(cluster: JobCluster, submission_id: str, *, pause: Callable[[float], None] = time.sleep) -> JobState:
-    """Write a job's log to stderr as it grows, until it has ended; its last state.
+def follow(
+    cluster: JobCluster,
+    submission_id: str,
+    write: Callable[[str], None],
+    *,
+    pause: Callable[[float], None] = time.sleep,
+) -> JobState:
+    """Hand each line of a job's log to ``write`` as it comes, until the job has ended; its last state.
 
     Raises:
         SubmissionError: if the cluster does not answer any more.
@@ -28,18 +33,23 @@ def follow(cluster: JobCluster, submission_id: str, *, pause: Callable[[float], 
     while True:
         state = cluster.state(submission_id)
         log = cluster.log(submission_id)
-        if len(log) > shown:
-            from symfonic_ray.report.harmless import harmless
-
-            lines = log[shown:].splitlines(keepends=True)
-            whole = "".join(line for line in lines if line.endswith("\n") or state.ended)
-            sys.stderr.write("\n".join(harmless(line) for line in whole.split("\n")))
-            sys.stderr.flush()
-            shown += len(whole)
+        end = len(log) if state.ended else log.rfind("\n") + 1
+        if end > shown:
+            for line in log[shown:end].removesuffix("\n").split("\n"):
+                write(line)
+            shown = end
         if state.ended:
             return state
         pause(seconds)
         seconds = min(seconds * 1.2, MOST_SECONDS)
+
+
+def say_unless_outcome(line: str) -> None:
+    """Write a line of a log to stderr; its outcome, which may be long, is told in words instead."""
+    from symfonic_ray.jobs import outcome_in
+
+    if outcome_in([line]) is None:
+        say(line)
 
 
 def wait_until_ended(cluster: JobCluster, submission_id: str) -> JobState:

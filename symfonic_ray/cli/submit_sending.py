@@ -182,11 +182,11 @@ def _submitted(request: SubmitRequest, plan: SubmitPlan, out: Results) -> ExitCo
 
 def _waited(request: SubmitRequest, plan: SubmitPlan, cluster: Any, out: Results) -> ExitCode:
     """Any: a JobCluster, whose module must not be imported before the first word is out."""
-    from symfonic_ray.cli.submit_following import ending_of, fetch_results, follow
+    from symfonic_ray.cli.submit_following import ending_of, fetch_results, follow, say_unless_outcome
 
     extras = any(name != "env_vars" for name in plan.runtime_env)
     cluster.started(plan.submission_id, seconds=request.start_seconds, runtime_env=extras)
-    state = follow(cluster, plan.submission_id)
+    state = follow(cluster, plan.submission_id, say_unless_outcome)
     ending = ending_of(cluster, state)
     if request.tasks_file is not None:
         fetch_results(cluster, state, ending, request.output or Path(f"{plan.submission_id}.results.jsonl"))

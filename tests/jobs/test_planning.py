@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from symfonic_ray.cli import main
-from symfonic_ray.cli.submit_following import ending_of, follow
+from symfonic_ray.cli.submit_following import ending_of, follow, say_unless_outcome
 from symfonic_ray.jobs import outcome_line
 from symfonic_ray.jobs.client import JobState
 
@@ -128,10 +128,17 @@ class Growing:
         return self.logs[min(self.looks, len(self.logs)) - 1]
 
 
-def test_a_log_is_written_line_by_line_once_each(capfd: pytest.CaptureFixture[str]) -> None:
-    cluster: Any = Growing("a\nb", "a\nbc\n", "a\nbc\nlast")
-    assert follow(cluster, "job", pause=lambda seconds: None).status == "SUCCEEDED"
-    assert capfd.readouterr().err == "a\nbc\nlast"
+def test_a_log_is_written_line_by_line_once_each() -> None:
+    cluster: Any = Growing("a\nb", "a\nb\u2028c\n", "a\nb\u2028c\n\nlast")
+    written: list[str] = []
+    assert follow(cluster, "job", written.append, pause=lambda seconds: None).status == "SUCCEEDED"
+    assert written == ["a", "b\u2028c", "", "last"]
+
+
+def test_the_outcome_is_not_among_the_words(capfd: pytest.CaptureFixture[str]) -> None:
+    say_unless_outcome("reader delivered")
+    say_unless_outcome(outcome_line({"outcome": "delivered"}, exit_code=0, results_log=None))
+    assert capfd.readouterr().err == "reader delivered\n"
 
 
 @pytest.mark.parametrize(
