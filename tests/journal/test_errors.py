@@ -18,6 +18,7 @@ from symfonic_ray.journal import (
     JournalPathError,
     JournalVersionError,
     JournalWriteError,
+    RunStoreError,
 )
 
 EXAMPLES = [
@@ -33,6 +34,7 @@ EXAMPLES = [
     (JournalFullError("/j", "the disk is full"), ("the disk is full", "free some room")),
     (AlreadyDeliveredError("/j", 5), ("item 5", "leave out")),
     (JournalClosedError("/j"), ("is closed", "open it again")),
+    (RunStoreError("/j", "it has format 9"), ("format 9", "mend or move that file")),
 ]
 
 
