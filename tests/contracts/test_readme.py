@@ -22,7 +22,7 @@ def test_the_example_runs_as_printed(tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     script.write_text(block("python"))
     assert len([line for line in block("python").splitlines() if line.strip()]) <= 25
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SYMFONIC_RAY_STATE": str(tmp_path / "state")}
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110
     )

@@ -52,6 +52,7 @@ def head() -> Iterator[Head]:
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     environment |= {
+        "SYMFONIC_RAY_STATE": str(folder / "state"),
         "PATH": f"{Path(sys.executable).parent}:{environment['PATH']}",
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(16),
