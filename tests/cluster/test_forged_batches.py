@@ -45,9 +45,10 @@ class Noted:
 @pytest.fixture(autouse=True)
 def own_title() -> Iterator[None]:
     """A host names its process; this one is the test run's own."""
-    title = ray._raylet.getproctitle()
+    raylet: Any = ray._raylet  # compiled: its names have no types
+    title = raylet.getproctitle()
     yield
-    ray._raylet.setproctitle(title)
+    raylet.setproctitle(title)
 
 
 async def bound_host() -> tuple[ChildHost, bytes, Address]:
