@@ -24,6 +24,9 @@ SHARED_MEMORY_BYTES = 512 * 1024 * 1024
 DISK_FREE_FRACTION = 0.05  # Ray refuses new objects on a disk that is 95 % full
 DISK_BYTES = 1024**3  # a local Ray writes 240 MB (shared/ray-facts.md, 5)
 
+_DASHBOARD = re.compile(r"/dashboard/dashboard\.py .*?--host=(\S+)")
+_LOOPBACK = ("localhost", "::1", "[::1]")
+
 Level = Literal["ok", "warn", "fail"]
 
 
@@ -128,6 +131,19 @@ def leftovers(processes: Iterator[tuple[int, str]]) -> DoctorFinding:
     words = f"{len(found)} Ray processes of yours are running: {listed}"
     remedy = "end them with kill if no work of yours uses them"
     return DoctorFinding(check="leftovers", level="warn", words=words, remedy=remedy)
+
+
+def dashboard_address(processes: Iterator[tuple[int, str]]) -> DoctorFinding:
+    """Whether a Ray dashboard of this user listens beyond this machine; it runs jobs for whoever reaches it."""
+    hosts = sorted({found[1] for _, command in processes if (found := _DASHBOARD.search(command)) is not None})
+    if not hosts:
+        return DoctorFinding(check="dashboard", level="ok", words="none of yours is running")
+    open_to_others = [host for host in hosts if host not in _LOOPBACK and not host.startswith("127.")]
+    words = f"listens on {', '.join(open_to_others or hosts)}"
+    if open_to_others:
+        remedy = "start Ray with --dashboard-host=127.0.0.1, or keep strangers off that network"
+        return DoctorFinding(check="dashboard", level="warn", words=words, remedy=remedy)
+    return DoctorFinding(check="dashboard", level="ok", words=words)
 
 
 def own_processes(proc: Path = Path("/proc")) -> Iterator[tuple[int, str]]:

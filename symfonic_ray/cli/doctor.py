@@ -20,7 +20,7 @@ from symfonic_ray.cli.streams import results
 def doctor(address: Address = None, as_json: AsJson = False) -> None:
     """Check whether this machine is ready.
 
-    Versions, authentication, room, leftover processes, the cluster's address. Starts nothing.
+    Versions, authentication, room, leftover processes, the dashboard's and the cluster's address. Starts nothing.
 
     \b
     Example:
@@ -54,4 +54,5 @@ def _findings(address: str | None) -> Iterator[DoctorFinding]:
     scratch = Path(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir())
     yield diagnosis.room("disk", scratch, least_bytes=diagnosis.DISK_BYTES, least_fraction=diagnosis.DISK_FREE_FRACTION)
     yield diagnosis.leftovers(diagnosis.own_processes())
+    yield diagnosis.dashboard_address(diagnosis.own_processes())
     yield diagnosis.address(address, diagnosis.connect_within)

@@ -91,6 +91,23 @@ def test_ray_processes_are_told_from_others_that_speak_of_ray() -> None:
     assert "3 Ray processes of yours are running: 7 8 9" in found.words
 
 
+@pytest.mark.parametrize(
+    ("host", "level"),
+    [("127.0.0.1", "ok"), ("127.0.1.1", "ok"), ("localhost", "ok"), ("::1", "ok"), ("0.0.0.0", "warn"), ("::", "warn")],
+)
+def test_a_dashboard_that_others_can_reach_is_told(host: str, level: str) -> None:
+    command = f"/v/bin/python /v/ray/dashboard/dashboard.py --host={host} --port=8265 --temp-dir=/tmp/ray"
+    found = diagnosis.dashboard_address(iter([(3, "ray::A"), (4, command)]))
+    assert (found.level, bool(found.remedy)) == (level, level == "warn")
+    assert host in found.words
+
+
+def test_without_a_dashboard_there_is_nothing_to_reach() -> None:
+    assert (
+        diagnosis.dashboard_address(iter([(3, "vim dashboard.py --host=0.0.0.0")])).words == "none of yours is running"
+    )
+
+
 def test_own_processes_are_listed_with_their_command_lines() -> None:
     listed = dict(diagnosis.own_processes())
     assert sys.executable.rpartition("/")[2][:6] in listed[os.getpid()]
@@ -113,6 +130,7 @@ def test_the_command_prints_a_line_for_each_check(capfd: pytest.CaptureFixture[s
         "shared memory",
         "disk",
         "leftovers",
+        "dashboard",
         "address",
     ]
 
