@@ -31,6 +31,7 @@ def local_ray() -> Iterator[None]:
         "logging_level": "ERROR",
     }
     environment = os.environ.get("RAY_AUTH_MODE")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 starves hosts beside any other work of the machine
     try:
         ray.init(**options)
     except Exception:
@@ -83,7 +84,7 @@ def host_titles(pool: str) -> dict[str, int]:
     return found
 
 
-async def hosts(pool: str, count: int, seconds: float = 5.0) -> dict[str, int]:
+async def hosts(pool: str, count: int, seconds: float = 30.0) -> dict[str, int]:
     """Title to process id of a pool's hosts, once there are ``count``: Ray writes its own title now and then."""
     await until(lambda: len(host_titles(pool)) == count, seconds)
     found = host_titles(pool)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import ray
 
 from symfonic_ray.cluster import Placement
@@ -25,7 +26,7 @@ async def printed(module: str, *arguments: str) -> Any:
 
     def run() -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", f"tests.cluster.{module}", *arguments]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
 
     done = await asyncio.to_thread(run)
     assert done.returncode == 0, done.stderr
@@ -46,6 +47,7 @@ def workers(pool: str) -> list[int]:
     return found
 
 
+@pytest.mark.timeout(300)
 async def test_d17_a_second_driver_with_the_same_names_meets_none_of_the_first_one_s_children(
     open_pool: PoolMaker,
 ) -> None:
@@ -59,6 +61,7 @@ async def test_d17_a_second_driver_with_the_same_names_meets_none_of_the_first_o
         assert (await fleet.delegate("memo", "k")).message == "acme:ours"
 
 
+@pytest.mark.timeout(300)
 async def test_d14_thirty_trees_of_children_that_call_themselves_end_on_one_cpu() -> None:
     told = await printed("one_cpu", "30")
     assert told["outcomes"] == {"delivered": 30}
