@@ -23,7 +23,7 @@ FLOORS = (
     ("compose", "bulk", "bench", "jobs"),
     ("cli",),
 )
-DATA = {"samples"}  # documents, no code to speak of
+DATA = {"samples", "scaffold"}  # documents and a new project's files, no code to speak of
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 STDLIB_ONLY = ("kernel", "delegation", "execution", "admission", "agent", "testing")
 RAY_ROOMS = ("cluster", "bench", "jobs")  # bench measures Ray itself; jobs hands work to Ray's own job server
