@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,12 +22,14 @@ from symfonic_ray.cluster.contained_tasks import contain_exits
 from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address, EnvelopeError, HandOffRow, ReplyRow, open_batch, pack_replies
 from symfonic_ray.cluster.hosted_child import HostedChild
+from symfonic_ray.cluster.outbox import Outbox
 from symfonic_ray.cluster.process_title import ProcessTitle
 from symfonic_ray.kernel.text import failure_line
 
 T = TypeVar("T")
 ACCEPTANCE_TICKS = 3  # quick children answer with the acceptance itself: one object less for each batch
-COALESCE_SECONDS = 0.002  # replies that end within it go together: an object of its own costs half a millisecond of CPU
+COALESCE_SECONDS = 0.002  # replies that end within it go together: a call of its own for each costs a millisecond
+FORGET_SECONDS = 300.0  # replies that nobody has fetched for so long were for a caller that is gone
 BLOCKING_RUNS = 64  # threads for agents whose run is a plain function; asyncio's own default is 6 on 2 cores
 
 
@@ -38,6 +40,7 @@ class ChildHost:
         self._loop = asyncio.get_running_loop()
         self._binding: HostBinding | None = None
         self._children: dict[str, HostedChild] = {}
+        self._outboxes: dict[str, Outbox] = {}
         self._timer = DeadlineTimer(self._loop)
         self._title = ProcessTitle(self._loop)
         contain_exits(self._loop)
@@ -80,43 +83,60 @@ class ChildHost:
         assert self._binding is not None
         return pack_replies(self._address(child.name), replies)
 
-    async def run_batch(self, batch: bytes) -> AsyncIterator[bytes]:
-        """The replies to a sealed batch, in groups of what has ended since the last one.
+    async def accept(self, courier: str, batch: bytes) -> bytes:
+        """Take a sealed batch; the replies that ``courier`` is owed and that are in by then, empty when none is.
 
-        The first group is the acceptance of the batch, and may be empty.
+        The others wait until it fetches them.
 
         Raises:
             EnvelopeError: for a batch that is not this host's; no child's code has run.
         """
         child, rows = self._opened(batch)
-        address = self._address(child.name)
-        ended: list[ReplyRow] = []
-        news = asyncio.Event()
+        outbox = self._outbox(courier, child.name)
+        outbox.owed += len(rows)
+        due = BatchDeadline(self._timer, child, rows)
+        left = len(rows)
 
         async def serve(row: HandOffRow) -> None:
-            ended.append(await child.serve(row))
-            news.set()
+            nonlocal left
+            reply = await child.serve(row)
+            left -= 1
+            if not left:
+                due.drop()
+            outbox.put(reply)
 
-        due = BatchDeadline(self._timer, child, rows)
-        tasks = [self._started(serve(row)) for row in rows]
+        for row in rows:
+            self._started(serve(row))  # its child holds the task as long as it runs
         for _ in range(ACCEPTANCE_TICKS):
             await asyncio.sleep(0)
-            if len(ended) == len(rows):
-                break
-        left = len(rows)
-        while True:
-            news.clear()
-            group, ended[:] = list(ended), []
-            left -= len(group)
-            yield pack_replies(address, group) if group else b""
             if not left:
                 break
-            await news.wait()
-            if len(ended) < left:
-                await asyncio.sleep(COALESCE_SECONDS)
-        due.drop()
-        del tasks  # held until here: the loop keeps only weak references to tasks
         self._title.assert_soon()
+        return self._packed(child.name, outbox.taken())
+
+    async def fetch(self, courier: str) -> bytes:
+        """The replies that ``courier`` is owed, as soon as some are in; empty when none came in time."""
+        outbox = self._outboxes.get(courier)
+        if outbox is None:  # nothing was ever taken from it
+            return b""
+        outbox.touched_at = self._loop.time()
+        replies = await outbox.some(coalesce_seconds=COALESCE_SECONDS)
+        self._title.assert_soon()
+        return self._packed(outbox.child, replies)
+
+    def _outbox(self, courier: str, child: str) -> Outbox:
+        now = self._loop.time()
+        outbox = self._outboxes.get(courier)
+        if outbox is None:
+            for name, other in tuple(self._outboxes.items()):  # couriers of callers that are gone never say so
+                if now - other.touched_at > FORGET_SECONDS and not other.owed:
+                    del self._outboxes[name]
+            outbox = self._outboxes[courier] = Outbox(child)
+        outbox.touched_at = now
+        return outbox
+
+    def _packed(self, child: str, replies: list[ReplyRow]) -> bytes:
+        return pack_replies(self._address(child), replies) if replies else b""
 
     def _started(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """A task past the factory that contains exits: ``HostedChild`` contains its own."""

@@ -1,10 +1,11 @@
 """Carries hand-offs from one caller to one child of one host. Knows no deadline: who waits keeps the time.
 
 What is waiting goes together. It flushes once a loop tick; a lone hand-off with nothing out goes as a plain actor call
-and costs what Ray costs; otherwise a batch goes as one streaming call. Later arrivals gather only until that stream's
-first yield, which is its acceptance, never until another hand-off ENDS: that would hold a quick one behind a slow one,
-and would deadlock a child that calls back. Replies come in groups, in the order of their end, matched by call id; the
-grouping is where the throughput comes from (docs/decisions/0002-courier.md).
+and costs what Ray costs; otherwise a batch goes as one call, whose answer is its acceptance and brings the replies that
+are in by then. Later arrivals gather only until that acceptance, never until another hand-off ENDS: that would hold a
+quick one behind a slow one, and would deadlock a child that calls back. What is not in yet is fetched: one fetch at a
+time, for all batches together. Replies come in groups, in the order of their end, matched by call id; the grouping is
+where the throughput comes from (docs/decisions/0002-courier.md).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from collections.abc import Callable
 from typing import Any
 
 from symfonic_ray.cluster.envelope import (
-    BATCH_ITEMS,
     Address,
     EnvelopeError,
     HandOffRow,
@@ -26,8 +26,10 @@ from symfonic_ray.cluster.envelope import (
 )
 from symfonic_ray.kernel import new_run_id
 
+ABREAST = 2  # batches without acceptance where many wait: the host works on one while replies of the other are read
+ABREAST_ITEMS = 128  # 256 in flight in one batch let caller and host take turns: two thirds of the throughput
+MANY = 64
 BATCH_BYTES = 1 << 20  # 20 KB tasks: 976/s at 64 KiB, 1,563 at 256 KiB, 2,098 at 1 MiB (dispatch-notes 2e)
-UNREAD_YIELDS = 4  # Ray holds a stream that nobody reads after so many; no cost in throughput was seen
 
 Landing = Callable[[ReplyRow | Exception], None]
 
@@ -84,9 +86,8 @@ class Courier:
 
     def __init__(self, handle: Any, address: Address, *, key: bytes) -> None:
         self._run = handle.run
-        self._stream = handle.run_batch.options(
-            num_returns="streaming", _generator_backpressure_num_objects=UNREAD_YIELDS
-        )
+        self._accept = handle.accept
+        self._fetch = handle.fetch
         self._cancel = handle.cancel
         self._address = address
         self._key = key
@@ -98,8 +99,15 @@ class Courier:
         """Hand-offs without a reply; for choosing among replicas."""
         self.last_used = self._loop.time()
         """When something was last sent or heard, on the loop's clock."""
-        self._out = 0
+        self._id = new_call_id()
+        self._alone = 0
+        """Plain calls out."""
         self._unaccepted = 0
+        self._waiting: dict[str, Parcel] = {}
+        """Hand-offs that left in a batch, by call id."""
+        self._owed: set[str] = set()
+        """Those of them that the host has taken."""
+        self._fetching = False
         self._stopping: dict[str, asyncio.Future[bool]] = {}
 
     def send(self, parcel: Parcel) -> None:
@@ -149,7 +157,7 @@ class Courier:
 
     def _flush(self) -> None:
         self._flushing = False
-        while self._queue and not self._unaccepted:
+        while self._queue and (not self._unaccepted or (self._unaccepted < ABREAST and len(self._queue) >= MANY)):
             batch = self._taken()
             self.last_used = self._loop.time()
             try:
@@ -157,18 +165,19 @@ class Courier:
             except Exception as error:  # nothing of it has left: each one hears of it
                 self._fail({parcel.row.call_id: parcel for parcel in batch}, error)
                 continue
-            lone = len(batch) == 1 and not self._out
-            self._out += 1
-            if lone:
+            if len(batch) == 1 and not self._alone and not self._waiting:
+                self._alone += 1
                 self._spawn(self._plain(batch[0], data))
             else:
                 self._unaccepted += 1
-                self._spawn(self._streamed({parcel.row.call_id: parcel for parcel in batch}, data))
+                for parcel in batch:
+                    self._waiting[parcel.row.call_id] = parcel
+                self._spawn(self._handed(batch, data))
 
     def _taken(self) -> list[Parcel]:
         batch: list[Parcel] = []
         size = 0
-        while self._queue and len(batch) < BATCH_ITEMS:
+        while self._queue and len(batch) < ABREAST_ITEMS:
             size += self._queue[0].size
             if batch and size > BATCH_BYTES:
                 break
@@ -188,32 +197,49 @@ class Courier:
         except Exception as error:
             self._fail(waiting, error)
         finally:
-            self._out -= 1
+            self._alone -= 1
             self._fail(waiting, EnvelopeError("serialization", "the host answered, but not for this call"))
 
-    async def _streamed(self, waiting: dict[str, Parcel], data: bytes) -> None:
-        accepted = ended = False
+    async def _handed(self, batch: list[Parcel], data: bytes) -> None:
+        sent = {parcel.row.call_id for parcel in batch}
         try:
-            async for reference in self._stream.remote(data):
-                group = await reference
-                if not accepted:
-                    accepted = True
-                    self._unaccepted -= 1
-                    self._flush()
-                if group:
-                    self._settle(open_replies(group, address=self._address), waiting)
-                    if not waiting and not ended:  # not at StopAsyncIteration: a lone caller would stream for ever
-                        ended = True
-                        self._out -= 1
+            self._hear(await self._accept.remote(self._id, data))
         except Exception as error:
-            self._fail(waiting, error)
+            self._lose(sent, error)
         finally:
-            if not accepted:
-                self._unaccepted -= 1
-                self._flush()
-            if not ended:
-                self._out -= 1
-            self._fail(waiting, EnvelopeError("serialization", "the host ended its answer without this call"))
+            self._unaccepted -= 1
+            self._flush()
+        self._owed |= sent & self._waiting.keys()
+        if self._owed and not self._fetching:
+            self._fetching = True
+            self._spawn(self._fetched())
+
+    async def _fetched(self) -> None:
+        """Fetch replies as long as any are owed; one fetch at a time takes those of every batch."""
+        try:
+            while self._owed:
+                self._hear(await self._fetch.remote(self._id))
+        except Exception as error:
+            self._lose(set(self._owed), error)
+        finally:
+            self._fetching = False
+
+    def _hear(self, group: bytes) -> None:
+        """Settle what came; empty when nothing did."""
+        if not group:
+            return
+        try:
+            replies = open_replies(group, address=self._address)
+        except EnvelopeError as error:  # whose replies these were nobody can tell, and they come only once
+            self._lose(set(self._waiting), error)
+            return
+        self._settle(replies, self._waiting)
+        if self._owed:
+            self._owed.difference_update([reply.call_id for reply in replies])
+
+    def _lose(self, call_ids: set[str], error: Exception) -> None:
+        self._owed -= call_ids
+        self._fail({call_id: lost for call_id in call_ids if (lost := self._waiting.pop(call_id, None))}, error)
 
     def _settle(self, replies: list[ReplyRow], waiting: dict[str, Parcel]) -> None:
         self.last_used = self._loop.time()

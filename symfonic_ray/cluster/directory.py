@@ -65,6 +65,7 @@ class Directory:
         self.gate = gate
         self._plan = plan
         self._links: dict[str, list[HostLink]] = {}
+        self._least: dict[str, int] = {child.name: child.placement.replica_range[0] for child in plan.children}
         self._most: dict[str, int] = {child.name: child.placement.replica_range[1] for child in plan.children}
         self._turns = {child.name: child.placement.concurrency for child in plan.children}
         self._finding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -95,7 +96,8 @@ class Directory:
             return links[0]
         link = min(links, key=lambda link: link.courier.load)
         full = link.courier.load >= self._turns[child] and len(links) < self._most[child]
-        if full and child not in self._growing and self.timer.now() >= self._grow_after.get(child, 0.0):
+        lacking = len(links) < self._least[child]  # one was lost
+        if (full or lacking) and child not in self._growing and self.timer.now() >= self._grow_after.get(child, 0.0):
             self._growing[child] = asyncio.ensure_future(self._grow(child))
         return link
 
@@ -141,7 +143,7 @@ class Directory:
             turns = self._turns[child]
             wanted = desired_replicas(
                 len(links),
-                least=1,
+                least=self._least[child],
                 most=self._most[child],
                 in_flight=min(load, len(links) * turns),
                 waiting=max(0, load - len(links) * turns) + 1,
@@ -164,7 +166,7 @@ class Directory:
     async def shrink(self, now: float) -> None:
         """Let go of one host of each child that has had more than it needs for a while; ``now`` is loop time."""
         for child, links in tuple(self._links.items()):
-            least = self._plan.child(child).placement.replica_range[0]
+            least = self._least[child]
             if len(links) <= least:
                 continue
             idlest = min(links, key=lambda link: (link.courier.load, link.courier.last_used))

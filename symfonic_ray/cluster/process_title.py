@@ -13,7 +13,7 @@ from symfonic_ray.kernel import scope_hash
 _RAYLET: Any = ray._raylet  # compiled: its names have no types
 
 PREFIX = "symfonic-ray"
-SETTLE_SECONDS = (0.05, 0.5)  # Ray writes its own title at the end of each call, on a loaded machine a while later
+SETTLE_SECONDS = (0.05, 0.5, 3.0)  # Ray writes its own title at the end of each call, on a loaded machine a while later
 
 
 def host_title(pool: str, scope_key: str, group: str) -> str:

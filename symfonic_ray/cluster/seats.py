@@ -32,6 +32,8 @@ class _Group:
     closed: dict[int, set[str]] = field(default_factory=dict)
     """Children that were closed for good, by generation of their host."""
     last_loss: str = ""
+    refilling: asyncio.Task[tuple[Seat, ...] | BuildFailure] | None = None
+    """Brings a group back to its least number of hosts; held here, since the loop keeps only a weak reference."""
 
 
 class ScopeSeats:
@@ -150,6 +152,8 @@ class ScopeSeats:
                 group.last_loss = why
             group.lost_before = True
             await kill(seat.handle)
+            if group.seats and not self.closing:  # nobody need ask for it: the others serve meanwhile
+                group.refilling = asyncio.ensure_future(self.seats(name))
 
     async def shrink(self, name: str, generation: int) -> bool:
         """End one replica that is not needed: flushed, closed, let go; False when it works for somebody after all."""

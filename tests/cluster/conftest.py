@@ -86,9 +86,14 @@ def host_titles(pool: str) -> dict[str, int]:
 
 async def hosts(pool: str, count: int, seconds: float = 30.0) -> dict[str, int]:
     """Title to process id of a pool's hosts, once there are ``count``: Ray writes its own title now and then."""
-    await until(lambda: len(host_titles(pool)) == count, seconds)
-    found = host_titles(pool)
-    assert len(found) == count, found
+    found: dict[str, int] = {}
+
+    def all_there() -> bool:
+        nonlocal found
+        found = host_titles(pool)
+        return len(found) == count
+
+    assert await until(all_there, seconds), found
     return found
 
 
@@ -111,8 +116,8 @@ def alive(pid: int) -> bool:
 
 
 async def until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether ``condition`` comes true in time; polled."""
+    """Whether ``condition`` comes true in time; polled. Once seen it counts: Ray writes titles anew meanwhile."""
     deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110  # what is awaited is in other processes
+    while not (seen := condition()) and time.monotonic() < deadline:  # noqa: ASYNC110  # awaits other processes
         await asyncio.sleep(0.02)
-    return condition()
+    return seen

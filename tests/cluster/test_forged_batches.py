@@ -130,7 +130,7 @@ async def test_no_forged_or_foreign_batch_reaches_a_child() -> None:
             if number % 2:
                 await host.run(batch)
             else:
-                await anext(host.run_batch(batch))
+                await host.accept("courier", batch)
         except EnvelopeError as refusal:
             reasons[refusal.reason] += 1
     assert sum(reasons.values()) == BATCHES
