@@ -14,7 +14,7 @@ from typing import Any
 
 import ray
 
-from symfonic_ray.admission import RestartHistory, RestartIntensity
+from symfonic_ray.admission import Lease, RestartHistory, RestartIntensity, TreeLedger
 from symfonic_ray.cluster.birth import Birth
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.seats import ScopeSeats
@@ -44,6 +44,7 @@ class FleetController:
     def __init__(self) -> None:
         self._plan: PoolPlan | None = None
         self._birth: Birth | None = None
+        self._ledger: TreeLedger | None = None
         self._scopes: dict[str, ScopeSeats] = {}
         self._composing: dict[str, asyncio.Task[tuple[BuildFailure, ...]]] = {}
         self._histories: dict[tuple[str, str], RestartHistory] = {}
@@ -52,6 +53,7 @@ class FleetController:
     async def take(self, plan: PoolPlan) -> int:
         """Take over a pool; gives this process's id."""
         self._plan = plan
+        self._ledger = TreeLedger(plan.run_limits)
         self._birth = Birth(ray.get_runtime_context().current_actor, plan.limits)
         self._birth.warm.fill()
         return os.getpid()
@@ -123,6 +125,11 @@ class FleetController:
         plan, _ = self._taken()
         seats = self._scopes.get(scope_key)
         return seats is None or await seats.shrink(plan.child(child).group, generation)
+
+    async def lease(self, scope_key: str, root_run_id: str, wanted: int) -> Lease:
+        """Reserve hand-offs below one root of a scope."""
+        assert self._ledger is not None, "take() comes first"
+        return self._ledger.lease(scope_key, root_run_id, wanted, now=time.monotonic())
 
     async def retire(
         self, scope_key: str, child: str, generation: int, why: str, orphaned: tuple[str, ...] = ()

@@ -12,12 +12,13 @@ from typing import Any
 
 from ray.exceptions import RayError
 
-from symfonic_ray.admission import desired_replicas
+from symfonic_ray.admission import Lease, desired_replicas
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.courier import Courier
 from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address
 from symfonic_ray.cluster.gate import Gate
+from symfonic_ray.cluster.leases import Leases, own_ledger
 from symfonic_ray.cluster.remote_call import answer_of
 from symfonic_ray.cluster.teardown import GONE_SECONDS, ChildOnHost, CleanUpError
 from symfonic_ray.delegation.errors import HandOffFault
@@ -27,6 +28,7 @@ CONTROL_SECONDS = 2.0  # a word to the controller that starts nothing
 RESOLUTIONS = 20
 RESOLVE_AGAIN_SECONDS = 0.05
 GROW_AGAIN_SECONDS = 5.0
+LEASE_SECONDS = 10.0
 START_MARGIN_SECONDS = 5.0  # on top of build_seconds, for the way there and back
 
 _LOST = "the fleet's controller is gone, and all its children with it; open the pool again"
@@ -75,6 +77,9 @@ class Directory:
         self._reports: dict[HostLink, asyncio.Future[None]] = {}
         self.timer = DeadlineTimer(asyncio.get_running_loop())
         """Of the deadlines of this scope's hand-offs."""
+        self._own_ledger = own_ledger(scope_key, plan.run_limits)
+        self.leases = Leases(self._lease)
+        """Of the hand-offs that runs of this process start."""
         self.closed = False
         """Whether the scope was closed: what fails from then on was cancelled."""
 
@@ -182,6 +187,14 @@ class Directory:
                 graces = limits.flush_seconds + limits.close_seconds + limits.terminate_seconds
                 if not await self._heard(asked, graces + START_MARGIN_SECONDS):  # it works for another caller
                     self._links.pop(child, None)
+
+    async def _lease(self, root_run_id: str, wanted: int) -> Lease:
+        if self._controller is None:  # no child of this pool needs a host
+            return await self._own_ledger(root_run_id, wanted)
+        lease: Lease = await self._heard(
+            self._controller.lease.remote(self.scope_key, root_run_id, wanted), LEASE_SECONDS
+        )
+        return lease
 
     def forget(self, link: HostLink) -> None:
         """Ask for the child's hosts again at the next hand-off."""

@@ -94,7 +94,7 @@ class ScopedFleet:
         plan = FlightPlan(delegation)
         in_bulk = (
             HOSTED_RUN.current() is None
-            and plan.can_travel
+            and plan.parent_run_id is None  # below a run each one is counted in its tree
             and delegation.tools.observer is None
             and delegation.depth.admits(delegation.context.current_depth())
         )

@@ -15,7 +15,7 @@ from symfonic_ray.cluster.courier import new_call_id
 from symfonic_ray.cluster.deadline_timer import TimerEntry
 from symfonic_ray.cluster.directory import HostLink
 from symfonic_ray.cluster.envelope import HandOffRow, ReplyRow
-from symfonic_ray.cluster.runner import ANSWER_GRACE_SECONDS, HandOff, RemoteChild, can_travel, surely
+from symfonic_ray.cluster.runner import ANSWER_GRACE_SECONDS, HandOff, RemoteChild, surely
 from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.capability import DelegationCapability
 from symfonic_ray.delegation.errors import HandOffFault
@@ -28,22 +28,19 @@ Land = Callable[[DelegationRecord], None]
 
 
 class FlightPlan:
-    """What the flights of one fan-out share: the run that makes them, its depth and its ids. Read once."""
+    """What the flights of one fan-out share: the run that makes them and its depth. Read once."""
 
-    __slots__ = ("ancestors", "can_travel", "depth", "parent_run_id", "root_run_id", "run")
+    __slots__ = ("depth", "parent_run_id", "run")
 
     def __init__(self, delegation: DelegationCapability) -> None:
         context = delegation.context
         self.depth = delegation.depth.child_depth(context.current_depth())
-        self.root_run_id, self.parent_run_id = delegation.tools.lineage()
+        _, self.parent_run_id = delegation.tools.lineage()
         self.run = context.current_run()
-        known = (self.root_run_id, self.parent_run_id) if self.parent_run_id is not None else ()
-        self.can_travel = all(can_travel(run_id) for run_id in known if run_id is not None)
-        self.ancestors = tuple(dict.fromkeys(run_id for run_id in known if run_id is not None))
 
 
 class Flight(HandOff):
-    """A hand-off to a hosted child; ``take_off`` starts it.
+    """A hand-off to a hosted child that is the root of its own tree; ``take_off`` starts it.
 
     Args:
         child: the child.
@@ -56,8 +53,7 @@ class Flight(HandOff):
 
     def __init__(self, child: RemoteChild, query: str, plan: FlightPlan, land_record: Land) -> None:
         run_id = new_run_id()
-        root = plan.root_run_id or plan.parent_run_id or run_id
-        row = HandOffRow(new_call_id(), query, plan.depth, run_id, root, plan.parent_run_id, plan.ancestors, None)
+        row = HandOffRow(new_call_id(), query, plan.depth, run_id, run_id, None, (), None)
         HandOff.__init__(self, row, wire_bytes(query), child.seconds(None), child.directory.scope_key)
         self._child = child
         self._plan = plan

@@ -139,7 +139,7 @@ class HostedChild:
         call = self._call
         assert call is not None
         identity = RunIdentity(row.run_id, row.root_run_id, row.parent_run_id)
-        hosted = HostedRun(row.run_id, row.agent_depth, row.ancestors, turn, self._blueprint.on_cycle)
+        hosted = HostedRun(row.run_id, row.root_run_id, row.agent_depth, row.ancestors, turn, self._blueprint.on_cycle)
         active = ActiveRun(row.agent_depth, identity)
         held: dict[Ambient[Any], Any] = {
             IDENTITY: identity,

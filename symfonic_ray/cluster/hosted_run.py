@@ -19,6 +19,7 @@ class HostedRun:
     """One run in flight inside a host."""
 
     run_id: str
+    root_run_id: str
     depth: int
     ancestors: tuple[str, ...]
     """Run ids above this one, root first."""

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from symfonic_ray.cluster.contained_tasks import ChildExitError
+from symfonic_ray.cluster.leases import Leases
 from symfonic_ray.cluster.turns import Turns
 from symfonic_ray.delegation.adapted import AdaptedChild
 from symfonic_ray.delegation.errors import HandOffFault
@@ -30,12 +31,14 @@ class LocalChild(SeeThrough):
         adapted: the child.
         turns: shared by all that run the same instance.
         max_seconds: the bound where no deadline is in force.
+        leases: count what runs hand to it.
     """
 
-    def __init__(self, adapted: AdaptedChild, turns: Turns, *, max_seconds: float) -> None:
+    def __init__(self, adapted: AdaptedChild, turns: Turns, *, max_seconds: float, leases: Leases) -> None:
         self.agent = adapted
         self._turns = turns
         self._max_seconds = max_seconds
+        self._leases = leases
 
     async def run(
         self,
@@ -50,8 +53,10 @@ class LocalChild(SeeThrough):
         """Run the agent and return its response as it is.
 
         Raises:
-            HandOffFault: reason ``timeout``.
+            HandOffFault: reason ``timeout`` or ``budget``.
         """
+        if parent_run_id is not None:
+            await self._leases.take(root_run_id or parent_run_id)
         limit = current_deadline()
         seconds = self._max_seconds if limit is None else min(limit.remaining(now=time.monotonic()), self._max_seconds)
         running = asyncio.ensure_future(

@@ -18,7 +18,7 @@ from symfonic_ray.delegation.errors import ChildBuildError, ChildDeclarationErro
 
 KEY_BYTES = 32
 
-_NOT_YET_RUN = ("max_delegations", "max_tokens")
+_NOT_YET_RUN = ("max_tokens",)
 _OF_THE_HOST = ("num_cpus", "num_gpus", "memory", "resources", "label_selector", "runtime_env", "replicas", "lazy")
 
 

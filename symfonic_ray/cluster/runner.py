@@ -110,7 +110,34 @@ class RemoteChild:
             raise HandOffFault("shutting_down", "the run that this task belongs to is over; nothing was run")
         if caller is not None and agent_depth != caller.depth + 1:  # a run cannot count itself nearer to the root
             raise HandOffFault("depth", f"a child of this run is at depth {caller.depth + 1}, not {agent_depth}")
+        if caller is not None:  # nor can it put its children into another tree
+            root_run_id, parent_run_id = caller.root_run_id, caller.run_id
         hand_off = self.prepared(query, agent_depth, run_id, root_run_id, parent_run_id, caller)
+        if parent_run_id is None:  # a root of its own: only what it hands on counts
+            return await self._passed(hand_off, caller)
+        await self._reserved(hand_off)
+        try:
+            return await self._passed(hand_off, caller)
+        finally:
+            if not hand_off.generation:  # it never had a host
+                self.directory.leases.give_back(hand_off.row.root_run_id)
+
+    async def _reserved(self, hand_off: HandOff) -> None:
+        """Have the hand-off counted in its tree before it starts.
+
+        Raises:
+            HandOffFault: outcome ``REFUSED_BUDGET``, or why it cannot be counted.
+        """
+        try:
+            async with asyncio.timeout(hand_off.left()):
+                await self.directory.leases.take(hand_off.row.root_run_id)
+        except TimeoutError:
+            raise hand_off.fault("timeout", "time ran out before its tree's limit was asked; it was not run") from None
+        except HandOffFault as refusal:
+            raise HandOffFault(refusal.reason, refusal.message, hand_off.facts(), refusal.outcome) from None
+
+    async def _passed(self, hand_off: HandOff, caller: HostedRun | None) -> HandOffReply:
+        """Send it, once the parent's turn is given back and the pool has a slot."""
         if caller is not None:
             if not caller.gives_back:
                 return await self.carried(hand_off)

@@ -200,7 +200,12 @@ class ScopedPool:
             runner: LocalChild | RemoteChild
             if isinstance(child, PrebuiltChild):
                 adapted = adapt_child(child.name, child.agent, context)
-                runner = LocalChild(adapted, self._turns[child.name], max_seconds=plan.run_limits.max_seconds)
+                runner = LocalChild(
+                    adapted,
+                    self._turns[child.name],
+                    max_seconds=plan.run_limits.max_seconds,
+                    leases=directory.leases,
+                )
             else:
                 runner = RemoteChild(
                     child.name,

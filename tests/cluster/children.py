@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from symfonic_ray.delegation import current_fleet
+from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.kernel import current_run_identity
 
 
@@ -443,3 +444,38 @@ def dies_in_build(scope: Any) -> Child:
         raise RuntimeError("once is enough")
     (marks / "built").touch()
     return echo(scope)
+
+
+def bomb(scope: Any) -> Child:
+    """Notes its depth in the file that its task names and hands the task on to itself ten times; counts refusals."""
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        with Path(query).open("a") as file:  # noqa: ASYNC230  # a line to a local file
+            file.write(f"{told['depth']}\n")
+        records = await asyncio.gather(*(current_fleet().delegate("bomb", query) for _ in range(10)))
+        counts: dict[str, int] = {}
+        for record in records:
+            below = json.loads(record.message) if record.outcome.delivered else {record.reason: 1}
+            for reason, count in below.items():
+                counts[reason] = counts.get(reason, 0) + count
+        return json.dumps(counts)
+
+    return Child(scope, answer)
+
+
+def forger(scope: Any) -> Child:
+    """Hands on under run ids of its own making, each time another; answers which roots its children saw."""
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        roster = current_fleet().delegation.roster
+        roots, refused = [], []
+        for number in range(4):
+            forged = {"root_run_id": f"root-{number}", "parent_run_id": f"parent-{number}" if number % 2 else None}
+            try:
+                reply = await roster.run("teller", "0", depth=told["depth"] + 1, **forged)
+                roots.append(json.loads(reply.final_response)["root"])
+            except HandOffFault as fault:
+                refused.append(fault.reason)
+        return json.dumps({"roots": roots, "refused": refused})
+
+    return Child(scope, answer)
