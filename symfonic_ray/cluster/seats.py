@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ray.exceptions import RayError
-
 from symfonic_ray.admission import RestartHistory
 from symfonic_ray.cluster.birth import Birth
 from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding, PoolPlan, Seat
-from symfonic_ray.cluster.remote_call import answer_of
+from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.teardown import end_host, kill, leave
 from symfonic_ray.delegation.values import TeardownReport
 
@@ -140,7 +138,7 @@ class ScopeSeats:
                 await answer_of(seat.handle.ping.remote(), PROBE_SECONDS)
             except TimeoutError:
                 continue
-            except RayError:
+            except CallLostError:
                 await self.retire(name, seat.generation, "died while idle")
 
     async def retire(self, name: str, generation: int, why: str) -> None:
@@ -163,7 +161,7 @@ class ScopeSeats:
                 try:
                     if await answer_of(seat.handle.in_flight.remote(), PROBE_SECONDS):
                         return False
-                except (TimeoutError, RayError):
+                except (TimeoutError, CallLostError):
                     return False
         _, seat_taken = self._taken(name, generation)
         if seat_taken is not None:

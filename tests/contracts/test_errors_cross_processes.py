@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import symfonic_ray
+from symfonic_ray.cluster.faults import Fault
 from symfonic_ray.config.errors import ConfigProblem
 from symfonic_ray.delegation import DelegationOutcome, HandOffFacts
 
@@ -70,6 +71,7 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "RunStoreError": ("runs.db", "it is a database of another program"),
     "UnreadableArgumentsError": ("are cut off",),
     "DuplicateToolError": ("search",),
+    "CallLostError": (Fault("actor_died", "the child's process ended"),),
     "MalformedPredicateError": ("7", "is a number"),
 }
 
