@@ -49,6 +49,7 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "ModelError": ("anything",),
     "UnknownModelError": ("gpt", "is not known", "name one"),
     "NotImportableError": ("a:b", "is odd", "correct it"),
+    "ForeignAgentError": ("shop.Robot", "is of no known kind", "give a function"),
     "MissingLibraryError": ("local", "xllamacpp", "pip install x"),
     "MissingKeyError": ("openai:m", "OPENAI_API_KEY"),
     "ModelRequestError": ("m", 400, "no"),
