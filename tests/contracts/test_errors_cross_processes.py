@@ -72,6 +72,10 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "RunStoreError": ("runs.db", "it is a database of another program"),
     "UnreadableArgumentsError": ("are cut off",),
     "DuplicateToolError": ("search",),
+    "StalledError": (1000.5,),
+    "ProcessLostError": (Fault("actor_died", "the child's process ended"),),
+    "PlannedBuildError": (),
+    "SimulationError": (7, 200, ("exactly one record: call 1: 1 invoked, 0 ended",)),
     "CallLostError": (Fault("actor_died", "the child's process ended"),),
     "MalformedPredicateError": ("7", "is a number"),
 }
