@@ -10,12 +10,18 @@ from symfonic_ray.adapters.foreign_error import ForeignAgentError, kind_of
 KINDS: dict[str, tuple[str, str]] = {
     "langgraph": ("symfonic_ray.adapters.langgraph_child", "LangGraphChild"),
     "langchain": ("symfonic_ray.adapters.langchain_child", "LangChainChild"),
+    "openai-agents": ("symfonic_ray.adapters.openai_agents_child", "OpenAIAgentsChild"),
+    "pydantic-ai": ("symfonic_ray.adapters.pydantic_ai_child", "PydanticAIChild"),
+    "symfonic": ("symfonic_ray.adapters.symfonic_child", "SymfonicChild"),
     "function": ("symfonic_ray.adapters.function_child", "FunctionChild"),
 }
 """Where each kind's child is."""
 _MARKS = (
     ("langgraph", "langgraph.pregel", "Pregel"),
     ("langchain", "langchain_core.runnables", "Runnable"),
+    ("openai-agents", "agents.agent", "Agent"),
+    ("pydantic-ai", "pydantic_ai.agent", "AbstractAgent"),
+    ("symfonic", "symfonic.agent", "SymfonicAgent"),
 )
 """Kind, where its type is defined, and what it is called; the first that fits stands."""
 
@@ -24,8 +30,9 @@ def child_from(agent: Any, *, kind: str | None = None, **options: Any) -> Any:
     """``agent`` as a child; return it from the ``build`` of a ``ScopedChild``.
 
     Args:
-        agent: a compiled LangGraph graph, a LangChain runnable, or a sync or async function. An object that has a
-            ``run`` already is given back as it is.
+        agent: a compiled LangGraph graph, a LangChain runnable, an agent of the OpenAI Agents SDK, of Pydantic AI or
+            of symfonic-core, or a sync or async function. An object of no such kind that has a ``run`` is given back
+            as it is.
         kind: a key of ``KINDS``; None: found out.
         options: of that kind's child, such as ``to_input``.
     Raises:
