@@ -207,7 +207,7 @@ async def test_a_build_that_holds_a_lock_is_refused_when_the_pool_is_made(open_p
 
 
 async def test_a_full_pool_closes_the_idlest_scope_and_never_one_in_use(open_pool: PoolMaker, tmp_path: Path) -> None:
-    pool = await open_pool("lasting_well", limits=PoolLimits(max_live_scopes=2, build_seconds=3.0))
+    pool = await open_pool("lasting_well", limits=PoolLimits(max_live_scopes=2, build_seconds=10.0))
 
     def place(name: str) -> dict[str, str]:
         (tmp_path / name).mkdir(exist_ok=True)
