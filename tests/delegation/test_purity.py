@@ -9,7 +9,7 @@ import sys
 WALK = """
 import importlib, json, pkgutil, sys
 for room in ("symfonic_ray.delegation", "symfonic_ray.testing"):
-    for module in pkgutil.walk_packages(importlib.import_module(room).__path__, room + "."):
+    for module in pkgutil.iter_modules(importlib.import_module(room).__path__, room + "."):
         if "simulator" not in module.name:  # a room of its own, above the cluster's logic
             importlib.import_module(module.name)
 print(json.dumps(sorted(sys.modules)))
