@@ -6,6 +6,7 @@ from symfonic_ray.cluster.fan_out import FanOut, FanOutReport
 from symfonic_ray.cluster.fleet import ScopedFleet
 from symfonic_ray.cluster.pool_stats import PoolStats, ScopeStats
 from symfonic_ray.cluster.scoped_pool import PoolClosedError, ScopedPool
+from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.cluster.tool_result import WithheldValue
 from symfonic_ray.cluster.tool_tasks import RayToolDispatcher
 from symfonic_ray.delegation.errors import ChildBuildError
@@ -27,6 +28,7 @@ __all__ = [
     "ScopeStats",
     "ScopedFleet",
     "ScopedPool",
+    "StopReceipt",
     "WithheldValue",
     "current_fleet",
 ]
