@@ -12,6 +12,7 @@ from symfonic_ray.cli.bench import bench
 from symfonic_ray.cli.demo import demo
 from symfonic_ray.cli.doctor import doctor
 from symfonic_ray.cli.exit_codes import ExitCode
+from symfonic_ray.cli.init import init
 from symfonic_ray.cli.map import map_tasks
 from symfonic_ray.cli.run import run
 from symfonic_ray.cli.runs import runs
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: examples keep their lines, brackets stay brackets
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, run, validate, doctor, bench):
+for command in (demo, run, init, validate, doctor, bench):
     app.command()(command)
 app.command("map")(map_tasks)
 app.add_typer(runs, name="runs")

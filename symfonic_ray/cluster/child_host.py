@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
-
-import ray
 
 from symfonic_ray.cluster.batch_deadline import BatchDeadline
 from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding
@@ -23,27 +21,39 @@ from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address, EnvelopeError, HandOffRow, ReplyRow, open_batch, pack_replies
 from symfonic_ray.cluster.hosted_child import HostedChild
 from symfonic_ray.cluster.outbox import Outbox
-from symfonic_ray.cluster.process_title import ProcessTitle
+from symfonic_ray.cluster.process_title import ProcessTitle, Titles
 from symfonic_ray.cluster.stop_receipt import StoppedAtHost
 from symfonic_ray.kernel.text import failure_line
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
+CONTROL: list[Callable[..., Any]] = []
 ACCEPTANCE_TICKS = 3  # quick children answer with the acceptance itself: one object less for each batch
 COALESCE_SECONDS = 0.002  # replies that end within it go together: a call of its own for each costs a millisecond
 FORGET_SECONDS = 300.0  # replies that nobody has fetched for so long were for a caller that is gone
 BLOCKING_RUNS = 64  # threads for agents whose run is a plain function; asyncio's own default is 6 on 2 cores
 
 
-class ChildHost:
-    """Blank until ``bind``; then of one scope and one generation for the rest of its life."""
+def control(method: Method) -> Method:
+    """Mark a method that answers beside the work loop, in a concurrency group of its own."""
+    CONTROL.append(method)
+    return method
 
-    def __init__(self) -> None:
+
+class ChildHost:
+    """Blank until ``bind``; then of one scope and one generation for the rest of its life.
+
+    Args:
+        titles: where its process shows what it is; None for a host that has no process of its own.
+    """
+
+    def __init__(self, titles: Titles | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._binding: HostBinding | None = None
         self._children: dict[str, HostedChild] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._timer = DeadlineTimer(self._loop)
-        self._title = ProcessTitle(self._loop)
+        self._title = ProcessTitle(self._loop, titles)
         contain_exits(self._loop)
         self._loop.set_default_executor(ThreadPoolExecutor(BLOCKING_RUNS, thread_name_prefix="child"))
 
@@ -169,17 +179,17 @@ class ChildHost:
 
     # ---- control group
 
-    @ray.method(concurrency_group="control")
+    @control
     async def ping(self) -> int:
         """The process id; answers also while the work loop is blocked."""
         return os.getpid()
 
-    @ray.method(concurrency_group="control")
+    @control
     async def in_flight(self) -> int:
         """Runs present, waiting ones included."""
         return sum(child.in_flight for child in self._children.values())
 
-    @ray.method(concurrency_group="control")
+    @control
     async def cancel(self, child: str, call_ids: tuple[str, ...], grace_seconds: float) -> tuple[str, ...]:
         """Stop runs; gives the call ids that still run after the grace, all of them when the work loop is blocked."""
         try:
@@ -200,7 +210,7 @@ class ChildHost:
         _, running = await asyncio.wait(tasks, timeout=grace_seconds)
         return tuple(tasks[task] for task in running)
 
-    @ray.method(concurrency_group="control")
+    @control
     async def cancel_below(self, runs: tuple[str, ...]) -> None:
         """Stop every run below one of ``runs``, and refuse those that arrive later; does not wait for them to end."""
         self._loop.call_soon_threadsafe(self._cancel_below, runs)
@@ -209,7 +219,7 @@ class ChildHost:
         for child in self._children.values():
             child.stop_below(frozenset(runs))
 
-    @ray.method(concurrency_group="control")
+    @control
     async def refuse_tree(self, root_run_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Refuse a tree's runs from now on; run ids of those that are present, and of those that have ended."""
         children = tuple(self._children.values())
@@ -218,7 +228,7 @@ class ChildHost:
         present = tuple(run_id for child in children for run_id in child.present(root_run_id))
         return present, tuple(run_id for child in children for run_id in child.ended(root_run_id))
 
-    @ray.method(concurrency_group="control")
+    @control
     async def stop_tree(self, root_run_id: str, grace_seconds: float) -> StoppedAtHost:
         """Stop a tree's runs; those that still run after the grace are all of them when the work loop is blocked."""
         try:
@@ -238,7 +248,7 @@ class ChildHost:
             stopped=tuple(tasks[task] for task in ended), running=tuple(tasks[task] for task in running)
         )
 
-    @ray.method(concurrency_group="control")
+    @control
     async def stop_runs(self, grace_seconds: float) -> bool:
         """Refuse new runs and stop present ones; False when some still run after the grace."""
         try:
@@ -253,12 +263,12 @@ class ChildHost:
         _, running = await asyncio.wait(tasks, timeout=grace_seconds)
         return not running
 
-    @ray.method(concurrency_group="control")
+    @control
     async def flush(self, child: str, grace_seconds: float) -> str:
         """Let a child finish its background work; gives what went wrong, empty when nothing did."""
         return await self._last_words(self._children[child].flush_background_tasks(), grace_seconds)
 
-    @ray.method(concurrency_group="control")
+    @control
     async def close(self, child: str, grace_seconds: float) -> str:
         """Close a child; gives what went wrong, empty when nothing did."""
         return await self._last_words(self._children[child].aclose(), grace_seconds)
@@ -289,8 +299,3 @@ async def _outcome_of(work: Coroutine[Any, Any, None], grace_seconds: float) -> 
         return "was cancelled by the child itself"
     error = task.exception()
     return "" if error is None else failure_line(error)
-
-
-ChildHostActor: Any = ray.remote(  # type: ignore[call-overload]  # Ray's own types lack concurrency_groups
-    concurrency_groups={"control": 64}, max_restarts=0, max_task_retries=0
-)(ChildHost)

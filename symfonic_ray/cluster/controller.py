@@ -12,10 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import ray
-
 from symfonic_ray.admission import Lease, RestartHistory, RestartIntensity, TreeLedger
-from symfonic_ray.cluster.birth import Birth
+from symfonic_ray.cluster.birth import Birth, Places
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.seats import ScopeSeats
 from symfonic_ray.cluster.stop_receipt import StopReceipt
@@ -40,9 +38,14 @@ class ControllerCount:
 
 
 class FleetController:
-    """Directory and owner of the hosts of one pool."""
+    """Directory and owner of the hosts of one pool.
 
-    def __init__(self) -> None:
+    Args:
+        places: where hosts are started.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
         self._plan: PoolPlan | None = None
         self._birth: Birth | None = None
         self._ledger: TreeLedger | None = None
@@ -55,7 +58,7 @@ class FleetController:
         """Take over a pool; gives this process's id."""
         self._plan = plan
         self._ledger = TreeLedger(plan.run_limits)
-        self._birth = Birth(ray.get_runtime_context().current_actor, plan.limits)
+        self._birth = Birth(self._places.controller(), plan.limits, self._places)
         self._birth.warm.fill()
         return os.getpid()
 
@@ -193,6 +196,3 @@ class FleetController:
         assert self._plan is not None, "take() comes first"
         assert self._birth is not None
         return self._plan, self._birth
-
-
-FleetControllerActor: Any = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(FleetController)

@@ -24,6 +24,8 @@ from symfonic_ray.cluster.envelope import (
     open_replies,
     seal_batch,
 )
+from symfonic_ray.cluster.faults import classify
+from symfonic_ray.cluster.remote_call import CallLostError
 from symfonic_ray.kernel import new_run_id
 
 ABREAST = 2  # batches without acceptance where many wait: the host works on one while replies of the other are read
@@ -131,7 +133,7 @@ class Courier:
         """Ask the host to stop one call, together with others asked in this tick; whether it still runs.
 
         Raises:
-            ray.exceptions.RayError: whatever Ray says of the control call.
+            CallLostError: if the control call failed.
         """
         if not self._stopping:
             self._loop.call_soon(self._send_stops, grace_seconds)
@@ -149,7 +151,7 @@ class Courier:
         except Exception as error:
             for answer in asked.values():
                 if not answer.done():
-                    answer.set_exception(error)
+                    answer.set_exception(CallLostError(classify(error)))
             return
         for call_id, answer in asked.items():
             if not answer.done():
@@ -239,7 +241,8 @@ class Courier:
 
     def _lose(self, call_ids: set[str], error: Exception) -> None:
         self._owed -= call_ids
-        self._fail({call_id: lost for call_id in call_ids if (lost := self._waiting.pop(call_id, None))}, error)
+        lost = [call_id for call_id in self._waiting if call_id in call_ids]  # in the order in which they left
+        self._fail({call_id: self._waiting.pop(call_id) for call_id in lost}, error)
 
     def _settle(self, replies: list[ReplyRow], waiting: dict[str, Parcel]) -> None:
         self.last_used = self._loop.time()

@@ -10,8 +10,6 @@ import asyncio
 from collections import OrderedDict, defaultdict
 from typing import Any
 
-from ray.exceptions import RayError
-
 from symfonic_ray.admission import Lease, desired_replicas
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.courier import Courier
@@ -19,7 +17,7 @@ from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address
 from symfonic_ray.cluster.gate import Gate
 from symfonic_ray.cluster.leases import Leases, own_ledger
-from symfonic_ray.cluster.remote_call import answer_of
+from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.cluster.teardown import GONE_SECONDS, ChildOnHost, CleanUpError
 from symfonic_ray.delegation.errors import HandOffFault
@@ -289,7 +287,7 @@ class Directory:
             return await answer_of(asked, seconds)
         except TimeoutError:
             raise HandOffFault("timeout", f"the fleet's controller gave no answer in {seconds:g} seconds") from None
-        except RayError:
+        except CallLostError:
             if self.closed:
                 raise HandOffFault("shutting_down", _CLOSED, HandOffFacts()) from None
             raise HandOffFault("controller_lost", _LOST) from None

@@ -1,5 +1,7 @@
 """What a failure of Ray means for a hand-off: one table over all of ``ray.exceptions``. Starts and kills nothing.
 
+It knows Ray's classes by their names, so that it can be used where no Ray is.
+
 Ray's words never reach a model: each class has a reason of the closed set and a sentence of ours. A lost child means
 an UNKNOWN outcome, not a failed one, and the sentence says so.
 """
@@ -7,8 +9,6 @@ an UNKNOWN outcome, not a failed one, and the sentence says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from ray import exceptions as ray_exceptions
 
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import HandOffFacts
@@ -92,14 +92,23 @@ def classify(error: BaseException) -> Fault:
     """The fault that an exception of a remote call stands for.
 
     A ``RayTaskError`` is read by its ``cause``; its own text is a remote traceback. An exception that is not Ray's is
-    the border's own failure and is told by its type.
+    the border's own failure and is told by its type, or by the ``fault`` that it carries.
     """
-    if isinstance(error, ray_exceptions.RayTaskError):
-        cause = error.cause
-        if isinstance(cause, ray_exceptions.RayError) and not isinstance(cause, ray_exceptions.RayTaskError):
+    if isinstance(fault := getattr(error, "fault", None), Fault):
+        return fault
+    names = _ray_names(error)
+    if "RayTaskError" in names:
+        cause = getattr(error, "cause", None) or error
+        of_cause = _ray_names(cause)
+        if of_cause and "RayTaskError" not in of_cause:
             return classify(cause)
         return Fault("exception", f"the child's host failed: {failure_line(cause)}")
-    for kind in type(error).__mro__:
-        if kind.__module__ == "ray.exceptions" and kind.__name__ in TABLE:
-            return TABLE[kind.__name__]
+    for name in names:
+        if name in TABLE:
+            return TABLE[name]
     return Fault("exception", f"the hand-off could not be carried: {failure_line(error)}")
+
+
+def _ray_names(error: BaseException) -> list[str]:
+    """Names of the classes of Ray that ``error`` is of, its own first."""
+    return [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "ray.exceptions"]

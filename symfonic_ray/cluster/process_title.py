@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
-
-import ray._raylet
+from typing import Protocol
 
 from symfonic_ray.cluster.blueprint import SHARED
 from symfonic_ray.kernel import scope_hash
-
-_RAYLET: Any = ray._raylet  # compiled: its names have no types
 
 PREFIX = "symfonic-ray"
 SETTLE_SECONDS = (0.05, 0.5, 3.0)  # Ray writes its own title at the end of each call, on a loaded machine a while later
@@ -21,18 +17,35 @@ def host_title(pool: str, scope_key: str, group: str) -> str:
     return f"{PREFIX} {pool} {scope_hash(scope_key)} {'(all children)' if group == SHARED else group}"
 
 
-class ProcessTitle:
-    """The title of this process; belongs to one event loop."""
+class Titles(Protocol):
+    """Where this process's title is read and written."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def getproctitle(self) -> str:
+        """The title now."""
+
+    def setproctitle(self, title: str) -> None:
+        """Another title."""
+
+
+class ProcessTitle:
+    """The title of this process; belongs to one event loop.
+
+    Args:
+        loop: the loop.
+        titles: where the title is written; None where a process keeps the one that it has.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, titles: Titles | None) -> None:
         self._loop = loop
+        self._titles = titles
         self._title = ""
         self._pending: asyncio.TimerHandle | None = None
 
     def set(self, pool: str, scope_key: str, group: str) -> None:
         """Fix the title for the rest of the process's life."""
-        self._title = host_title(pool, scope_key, group)
-        _RAYLET.setproctitle(self._title)
+        if self._titles is not None:
+            self._title = host_title(pool, scope_key, group)
+            self._titles.setproctitle(self._title)
 
     def assert_soon(self) -> None:
         """Write the title again after the current call, since Ray overwrites it."""
@@ -41,5 +54,5 @@ class ProcessTitle:
 
     def _assert(self, later: tuple[float, ...]) -> None:
         self._pending = self._loop.call_later(later[0], self._assert, later[1:]) if later else None
-        if _RAYLET.getproctitle() != self._title:
-            _RAYLET.setproctitle(self._title)
+        if self._titles is not None and self._titles.getproctitle() != self._title:
+            self._titles.setproctitle(self._title)

@@ -5,6 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from symfonic_ray.cluster.faults import Fault, classify
+
+
+class CallLostError(RuntimeError):
+    """A remote call that gave no answer but a failure; ``fault`` says what that means."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+    def __str__(self) -> str:
+        return self.fault.words
+
 
 async def answer_of(reference: Any, seconds: float) -> Any:
     """The value behind an object reference.
@@ -13,7 +26,10 @@ async def answer_of(reference: Any, seconds: float) -> Any:
 
     Raises:
         TimeoutError: after ``seconds``.
-        ray.exceptions.RayError: whatever Ray says of the call.
+        CallLostError: for every other failure of the call, with the fault that it stands for.
     """
     async with asyncio.timeout(seconds):  # wait_for of Python 3.11 can lose a cancellation
-        return await reference
+        try:
+            return await reference
+        except Exception as error:
+            raise CallLostError(classify(error)) from None

@@ -13,14 +13,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from ray.exceptions import RayError
-
 from symfonic_ray.admission import RunLimits
 from symfonic_ray.cluster.courier import OverdueError, Parcel, new_call_id
 from symfonic_ray.cluster.directory import Directory, HostLink
 from symfonic_ray.cluster.envelope import EnvelopeError, HandOffRow, ReplyRow
 from symfonic_ray.cluster.faults import classify
 from symfonic_ray.cluster.hosted_run import HOSTED_RUN, HostedRun
+from symfonic_ray.cluster.remote_call import CallLostError
 from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import HandOffFacts, HandOffReply
@@ -310,7 +309,7 @@ class RemoteChild:
                 running = await link.courier.stop(hand_off.row.call_id, STOP_GRACE_SECONDS)
         except TimeoutError:
             running = True
-        except RayError:
+        except CallLostError:
             running = False
         if not running:
             return "it was stopped"

@@ -10,24 +10,19 @@ from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any
 
-import ray
-from ray.exceptions import RayError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
 from symfonic_ray.admission import Placement, PoolLimits, RunLimits
 from symfonic_ray.cluster.blueprint import PoolPlan
-from symfonic_ray.cluster.controller import ControllerCount, FleetControllerActor
+from symfonic_ray.cluster.controller import ControllerCount
 from symfonic_ray.cluster.directory import Directory
-from symfonic_ray.cluster.faults import classify
 from symfonic_ray.cluster.fleet import ScopedFleet
 from symfonic_ray.cluster.gate import Gate
 from symfonic_ray.cluster.live_scopes import LiveScope, LiveScopes
 from symfonic_ray.cluster.local_child import LocalChild
 from symfonic_ray.cluster.plan import pool_plan
 from symfonic_ray.cluster.pool_stats import PoolStats, ScopeStats
-from symfonic_ray.cluster.remote_call import answer_of
+from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.runner import RemoteChild
-from symfonic_ray.cluster.teardown import STOP_GRACE_SECONDS, kill
+from symfonic_ray.cluster.teardown import STOP_GRACE_SECONDS, end_process, kill
 from symfonic_ray.cluster.turns import Turns
 from symfonic_ray.delegation.adapted import adapt_child
 from symfonic_ray.delegation.context import DelegationContext
@@ -160,8 +155,8 @@ class ScopedPool:
         except TimeoutError:
             words = f"the controller gave no answer in {seconds:g} seconds"
             raise ChildBuildError("", "build_timeout", words) from None
-        except RayError as error:
-            words = f"the fleet's controller is gone: {classify(error).words}"
+        except CallLostError as error:
+            words = f"the fleet's controller is gone: {error.fault.words}"
             raise ChildBuildError("", "controller_lost", words) from None
         if failures:
             first = failures[0]
@@ -176,19 +171,23 @@ class ScopedPool:
             if not self._open:
                 raise PoolClosedError(self.name)
             if self._controller is None:
-                here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-                controller: Any = FleetControllerActor.options(scheduling_strategy=here).remote()
+                controller = self._start_controller()
                 try:
                     await answer_of(controller.take.remote(self._plan), CONTROLLER_SECONDS)
-                except (TimeoutError, RayError) as error:
+                except (TimeoutError, CallLostError) as error:
                     await kill(controller)
                     words = f"the fleet's controller did not start within {CONTROLLER_SECONDS:g} seconds"
                     raise ChildBuildError("", "busy", words) from error
                 except BaseException:  # cut short: nobody else knows of it
-                    ray.kill(controller, no_restart=True)
+                    end_process(controller)
                     raise
                 self._controller = controller
             return self._controller
+
+    def _start_controller(self) -> Any:
+        from symfonic_ray.cluster.on_ray import start_controller
+
+        return start_controller()
 
     def _equipped(self, scope: Any, key: str) -> LiveScope:
         plan = self._plan
@@ -251,7 +250,7 @@ class ScopedPool:
                 report = await answer_of(self._controller.close_scope.remote(key), seconds)
             except TimeoutError:
                 report = self._lost_report(f"the controller did not end it within {seconds:g} seconds")
-            except RayError:
+            except CallLostError:
                 report = self._lost_report("the controller is gone, and the child's process with it")
         await self._scopes.gone(live, report)
         return report
@@ -284,7 +283,7 @@ class ScopedPool:
             pass
         reports = await asyncio.gather(*(self._close_key(key) for key in self._scopes.keys))
         if self._controller is not None:
-            with suppress(RayError, TimeoutError):  # blank hosts, and scopes whose composition was cut short
+            with suppress(CallLostError, TimeoutError):  # blank hosts, and scopes whose composition was cut short
                 await answer_of(self._controller.close.remote(), self._closing_seconds())
             await kill(self._controller)
         whole = TeardownReport(verb="flush+aclose")
@@ -303,7 +302,7 @@ class ScopedPool:
             await self._scopes.close_idle()
             if self._controller is None:
                 continue
-            with suppress(RayError, TimeoutError, DelegationError):
+            with suppress(CallLostError, TimeoutError, DelegationError):
                 self._count = await answer_of(self._controller.stats.remote(), HOUSEKEEPING_SECONDS)
                 for key in self._scopes.keys:
                     if (live := self._scopes.find(key)) is not None and live.closing is None:

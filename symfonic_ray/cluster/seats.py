@@ -8,14 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ray.exceptions import RayError
-
 from symfonic_ray.admission import RestartHistory
 from symfonic_ray.cluster.birth import Birth
 from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding, PoolPlan, Seat
-from symfonic_ray.cluster.remote_call import answer_of
+from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.stop_receipt import StoppedAtHost, StopReceipt
-from symfonic_ray.cluster.teardown import end_host, kill, leave
+from symfonic_ray.cluster.teardown import end_host, kill, leave, until_gone
 from symfonic_ray.delegation.values import TeardownReport
 
 PROBE_SECONDS = 2.0
@@ -143,7 +141,7 @@ class ScopeSeats:
                 await answer_of(seat.handle.ping.remote(), PROBE_SECONDS)
             except TimeoutError:
                 continue
-            except RayError:
+            except CallLostError:
                 await self.retire(name, seat.generation, "died while idle")
 
     async def retire(self, name: str, generation: int, why: str) -> None:
@@ -166,7 +164,7 @@ class ScopeSeats:
                 try:
                     if await answer_of(seat.handle.in_flight.remote(), PROBE_SECONDS):
                         return False
-                except (TimeoutError, RayError):
+                except (TimeoutError, CallLostError):
                     return False
         _, seat_taken = self._taken(name, generation)
         if seat_taken is not None:
@@ -212,7 +210,7 @@ class ScopeSeats:
         try:
             asked = seat.handle.refuse_tree.remote(root_run_id)
             told: tuple[tuple[str, ...], tuple[str, ...]] = await answer_of(asked, PROBE_SECONDS)
-        except (TimeoutError, RayError):
+        except (TimeoutError, CallLostError):
             return (), ()
         return told
 
@@ -220,12 +218,13 @@ class ScopeSeats:
         try:
             asked = seat.handle.stop_tree.remote(root_run_id, STOP_GRACE_SECONDS)
             end: StoppedAtHost = await answer_of(asked, STOP_GRACE_SECONDS + PROBE_SECONDS)
-        except (TimeoutError, RayError):  # it answers nobody, or a caller had it killed
+        except (TimeoutError, CallLostError):  # it answers nobody, or a caller had it killed
             end = StoppedAtHost(running=present)
         else:
             if not end.running:
                 return end
         await self.retire(name, seat.generation, "did not stop")
+        await until_gone(seat.pid)
         return end
 
     async def closed(self, child: str, name: str, generation: int) -> None:

@@ -12,11 +12,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from ray import cloudpickle as ray_cloudpickle
-
 from symfonic_ray.kernel.text import failure_line
-
-_DUMPS: Callable[[Any], bytes] = ray_cloudpickle.dumps
 
 SEARCH_DEPTH = 6  # members of members; deeper chains are named by the deepest one seen
 
@@ -44,7 +40,7 @@ def shipped(thing: Any, what: str) -> bytes | str:
     if isinstance(thing, str):
         return thing
     try:
-        return _DUMPS(thing)
+        return _dumped(thing)
     except Exception as error:  # pickling runs foreign __reduce__ methods: anything may come
         path, cause = _culprit(thing, what, error)
         raise UnshippableError(path, cause) from None
@@ -59,6 +55,13 @@ def unshipped(parcel: bytes | str) -> Any:
     for part in attribute.split("."):
         found = getattr(found, part)
     return found
+
+
+def _dumped(thing: Any) -> bytes:
+    from ray import cloudpickle  # Ray's own copy; a process that only unpickles needs no Ray
+
+    dumps: Callable[[Any], bytes] = cloudpickle.dumps
+    return dumps(thing)
 
 
 def _culprit(thing: Any, path: str, error: BaseException) -> tuple[str, str]:
@@ -80,7 +83,7 @@ def _culprit(thing: Any, path: str, error: BaseException) -> tuple[str, str]:
 
 def _refusal(member: Any) -> BaseException | None:
     try:
-        _DUMPS(member)
+        _dumped(member)
     except Exception as error:
         return error
     return None

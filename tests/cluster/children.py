@@ -506,3 +506,16 @@ def stubborn(scope: Any) -> Child:
         return "slept"
 
     return Child(scope, answer)
+
+
+def noted(scope: Any) -> Child:
+    """Writes one character to the file that its task names, then sleeps as many seconds as it says."""
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        path, seconds = query.split()
+        with Path(path).open("a") as file:  # noqa: ASYNC230  # one character to a local file
+            file.write(".")
+        await asyncio.sleep(float(seconds))
+        return "slept"
+
+    return Child(scope, answer)

@@ -62,26 +62,28 @@ async def test_a_tree_of_forty_runs_is_stopped_or_killed_whole_and_writes_nothin
         assert (again.outcome, again.fresh) == (DelegationOutcome.DELIVERED, True)
 
 
-async def test_five_hundred_calls_below_a_run_of_the_driver_are_all_stopped(open_pool: PoolMaker) -> None:
+async def test_five_hundred_calls_below_a_run_of_the_driver_are_all_stopped(
+    open_pool: PoolMaker, tmp_path: Path
+) -> None:
     limits = PoolLimits(max_in_flight=500, max_in_flight_per_scope=500)
+    file = tmp_path / "started"
     pool = await open_pool(
-        "sleeper",
-        placements={"sleeper": Placement(concurrency=500)},
+        "noted",
+        placements={"noted": Placement(concurrency=500)},
         limits=limits,
         run_limits=RunLimits(max_delegations=600),
     )
     async with pool.scope("acme") as fleet:
         identity = new_root()
         async with fleet.delegation.run_scope(depth=0, identity=identity):
-            flying = [asyncio.create_task(fleet.delegate("sleeper", "60")) for _ in range(500)]
-            assert await until(lambda: pool.stats().in_flight == 500, 30)
-            await asyncio.sleep(1.0)
+            flying = [asyncio.create_task(fleet.delegate("noted", f"{file} 60")) for _ in range(500)]
+            assert await until(lambda: file.exists() and file.stat().st_size == 500, 30)
             began = time.monotonic()
             receipt = await fleet.cancel(identity.run_id)
             records = await asyncio.gather(*flying)
             seconds = time.monotonic() - began
-            late = await fleet.delegate("sleeper", "0")
-        free = await fleet.delegate("sleeper", "0")
+            late = await fleet.delegate("noted", f"{file} 0")
+        free = await fleet.delegate("noted", f"{file} 0")
     assert len(receipt.stopped) == 500
     assert (receipt.killed, receipt.finished, receipt.spent_after) == ((), (), 0)
     assert {(record.outcome, record.reason) for record in records} == {(DelegationOutcome.CHILD_FAILED, "cancelled")}

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import symfonic_ray
+from symfonic_ray.cluster.faults import Fault
 from symfonic_ray.config.errors import ConfigProblem
 from symfonic_ray.delegation import DelegationOutcome, HandOffFacts
 
@@ -48,6 +49,7 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "ModelError": ("anything",),
     "UnknownModelError": ("gpt", "is not known", "name one"),
     "NotImportableError": ("a:b", "is odd", "correct it"),
+    "ForeignAgentError": ("shop.Robot", "is of no known kind", "give a function"),
     "MissingLibraryError": ("local", "xllamacpp", "pip install x"),
     "MissingKeyError": ("openai:m", "OPENAI_API_KEY"),
     "ModelRequestError": ("m", 400, "no"),
@@ -70,6 +72,7 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "RunStoreError": ("runs.db", "it is a database of another program"),
     "UnreadableArgumentsError": ("are cut off",),
     "DuplicateToolError": ("search",),
+    "CallLostError": (Fault("actor_died", "the child's process ended"),),
     "MalformedPredicateError": ("7", "is a number"),
 }
 

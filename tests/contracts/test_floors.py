@@ -23,7 +23,7 @@ FLOORS = (
     ("compose", "bulk", "bench", "jobs"),
     ("cli",),
 )
-DATA = {"samples"}  # documents, no code to speak of
+DATA = {"samples", "scaffold"}  # documents and a new project's files, no code to speak of
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 STDLIB_ONLY = ("kernel", "delegation", "execution", "admission", "agent", "testing")
 RAY_ROOMS = ("cluster", "bench", "jobs")  # bench measures Ray itself; jobs hands work to Ray's own job server
@@ -129,3 +129,11 @@ def test_the_pure_rooms_load_nothing_but_the_standard_library() -> None:
 def test_the_front_door_does_not_pay_for_ray(code: str) -> None:
     loaded = loaded_by(code + "\nimport json, sys; print(json.dumps(sorted(n.split('.')[0] for n in sys.modules)))")
     assert not loaded & {"ray", "pydantic", "numpy"}
+
+
+def test_the_logic_of_a_hand_off_is_there_without_ray() -> None:
+    logic = ("scoped_pool", "controller", "child_host", "fleet", "runner", "courier", "faults", "plan", "live_scopes")
+    code = "".join(f"import symfonic_ray.cluster.{name}\n" for name in logic)
+    loaded = loaded_by(code + "import json, sys; print(json.dumps(sorted(n.split('.')[0] for n in sys.modules)))")
+    assert "pydantic" in loaded
+    assert "ray" not in loaded

@@ -25,6 +25,9 @@ def test_the_wheel_holds_the_package_and_leaves_actors_and_tests_out(tmp_path: P
     assert {top for top in tops if not top.endswith(".dist-info")} == {"symfonic_ray"}
     assert {"symfonic_ray/py.typed", "symfonic_ray/cluster/child_host.py"} <= set(names)
     assert any(name.startswith("symfonic_ray/samples/") and name.endswith(".md") for name in names)
+    assert {"symfonic_ray/scaffold/project/README.md.tmpl", "symfonic_ray/scaffold/project/.gitignore.tmpl"} <= set(
+        names
+    )
     metadata = zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith("METADATA"))).decode()
     assert "Requires-Python: >=3.11" in metadata
     assert any(name.endswith("licenses/LICENSE") for name in names)
