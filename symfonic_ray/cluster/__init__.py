@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from symfonic_ray.cluster.fleet import ScopedFleet
     from symfonic_ray.cluster.pool_stats import PoolStats, ScopeStats
     from symfonic_ray.cluster.scoped_pool import PoolClosedError, ScopedPool
+    from symfonic_ray.cluster.stop_receipt import StopReceipt
     from symfonic_ray.cluster.tool_result import WithheldValue
     from symfonic_ray.cluster.tool_tasks import RayToolDispatcher
     from symfonic_ray.delegation.errors import ChildBuildError
@@ -36,6 +37,7 @@ _HOMES = {
     "ScopeStats": "symfonic_ray.cluster.pool_stats",
     "ScopedFleet": "symfonic_ray.cluster.fleet",
     "ScopedPool": "symfonic_ray.cluster.scoped_pool",
+    "StopReceipt": "symfonic_ray.cluster.stop_receipt",
     "WithheldValue": "symfonic_ray.cluster.tool_result",
     "current_fleet": "symfonic_ray.delegation.fleet",
 }
@@ -56,6 +58,7 @@ __all__ = [
     "ScopeStats",
     "ScopedFleet",
     "ScopedPool",
+    "StopReceipt",
     "WithheldValue",
     "current_fleet",
 ]

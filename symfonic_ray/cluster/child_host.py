@@ -22,6 +22,7 @@ from symfonic_ray.cluster.envelope import Address, EnvelopeError, HandOffRow, Re
 from symfonic_ray.cluster.hosted_child import HostedChild
 from symfonic_ray.cluster.outbox import Outbox
 from symfonic_ray.cluster.process_title import ProcessTitle, Titles
+from symfonic_ray.cluster.stop_receipt import StoppedAtHost
 from symfonic_ray.kernel.text import failure_line
 
 T = TypeVar("T")
@@ -217,6 +218,35 @@ class ChildHost:
     def _cancel_below(self, runs: tuple[str, ...]) -> None:
         for child in self._children.values():
             child.stop_below(frozenset(runs))
+
+    @control
+    async def refuse_tree(self, root_run_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Refuse a tree's runs from now on; run ids of those that are present, and of those that have ended."""
+        children = tuple(self._children.values())
+        for child in children:
+            self._loop.call_soon_threadsafe(child.refuse_tree, root_run_id)
+        present = tuple(run_id for child in children for run_id in child.present(root_run_id))
+        return present, tuple(run_id for child in children for run_id in child.ended(root_run_id))
+
+    @control
+    async def stop_tree(self, root_run_id: str, grace_seconds: float) -> StoppedAtHost:
+        """Stop a tree's runs; those that still run after the grace are all of them when the work loop is blocked."""
+        try:
+            return await self._on_work_loop(self._stop_tree(root_run_id, grace_seconds), grace_seconds + 0.2)
+        except TimeoutError:
+            children = tuple(self._children.values())
+            return StoppedAtHost(running=tuple(one for child in children for one in child.present(root_run_id)))
+
+    async def _stop_tree(self, root_run_id: str, grace_seconds: float) -> StoppedAtHost:
+        tasks: dict[asyncio.Task[Any], str] = {}
+        for child in self._children.values():
+            tasks |= child.stop_tree(root_run_id)
+        if not tasks:
+            return StoppedAtHost()
+        ended, running = await asyncio.wait(tasks, timeout=grace_seconds)
+        return StoppedAtHost(
+            stopped=tuple(tasks[task] for task in ended), running=tuple(tasks[task] for task in running)
+        )
 
     @control
     async def stop_runs(self, grace_seconds: float) -> bool:

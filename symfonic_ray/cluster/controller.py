@@ -16,6 +16,7 @@ from symfonic_ray.admission import Lease, RestartHistory, RestartIntensity, Tree
 from symfonic_ray.cluster.birth import Birth, Places
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.seats import ScopeSeats
+from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.delegation.values import TeardownReport
 
 HISTORIES = 1_000  # histories of deaths kept before quiet ones are forgotten
@@ -133,6 +134,11 @@ class FleetController:
         """Reserve hand-offs below one root of a scope."""
         assert self._ledger is not None, "take() comes first"
         return self._ledger.lease(scope_key, root_run_id, wanted, now=time.monotonic())
+
+    async def stop_tree(self, scope_key: str, root_run_id: str) -> StopReceipt:
+        """Stop every run of one tree of a scope, and let none of it start any more."""
+        seats = self._scopes.get(scope_key)
+        return StopReceipt(root_run_id=root_run_id) if seats is None else await seats.stop_tree(root_run_id)
 
     async def retire(
         self, scope_key: str, child: str, generation: int, why: str, orphaned: tuple[str, ...] = ()

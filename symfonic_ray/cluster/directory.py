@@ -7,7 +7,7 @@ too few.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from typing import Any
 
 from symfonic_ray.admission import Lease, desired_replicas
@@ -18,6 +18,7 @@ from symfonic_ray.cluster.envelope import Address
 from symfonic_ray.cluster.gate import Gate
 from symfonic_ray.cluster.leases import Leases, own_ledger
 from symfonic_ray.cluster.remote_call import CallLostError, answer_of
+from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.cluster.teardown import GONE_SECONDS, ChildOnHost, CleanUpError
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import REASONS, HandOffFacts
@@ -27,6 +28,8 @@ RESOLUTIONS = 20
 RESOLVE_AGAIN_SECONDS = 0.05
 GROW_AGAIN_SECONDS = 5.0
 LEASE_SECONDS = 10.0
+STOP_SECONDS = 15.0  # a stop's own waits, with room for a busy machine
+STOPPED_TREES = 10_000  # remembered, so that their late hand-offs are cancelled too
 START_MARGIN_SECONDS = 5.0  # on top of build_seconds, for the way there and back
 
 _LOST = "the fleet's controller is gone, and all its children with it; open the pool again"
@@ -78,6 +81,8 @@ class Directory:
         self._own_ledger = own_ledger(scope_key, plan.run_limits)
         self.leases = Leases(self._lease)
         """Of the hand-offs that runs of this process start."""
+        self.stopped_trees: OrderedDict[str, None] = OrderedDict()
+        """Roots of the trees that were stopped from here."""
         self.closed = False
         """Whether the scope was closed: what fails from then on was cancelled."""
 
@@ -194,11 +199,31 @@ class Directory:
         )
         return lease
 
+    async def stop_tree(self, root_run_id: str) -> StopReceipt:
+        """Stop every run of one tree, wherever in the scope it runs, and let none of it start any more.
+
+        Raises:
+            HandOffFault: ``controller_lost``, all hosts being gone with it, or ``timeout``.
+        """
+        self.stopped_trees[root_run_id] = None
+        if len(self.stopped_trees) > STOPPED_TREES:
+            self.stopped_trees.popitem(last=False)
+        if self._controller is None:
+            return StopReceipt(root_run_id=root_run_id)
+        asked = self._controller.stop_tree.remote(self.scope_key, root_run_id)
+        receipt: StopReceipt = await self._heard(asked, STOP_SECONDS)
+        return receipt
+
     def forget(self, link: HostLink) -> None:
         """Ask for the child's hosts again at the next hand-off."""
         links = self._links.get(link.child, [])
         if link in links:
             links.remove(link)
+
+    def lose(self, link: HostLink) -> None:
+        """Never use a host again that is gone or must go."""
+        self.forget(link)
+        self._lost.add(link.generation)
 
     async def retire(self, link: HostLink, why: str, run_id: str) -> None:
         """Have a host killed, by whatever was found to be wrong with it; its next hand-off builds another.
@@ -208,8 +233,7 @@ class Directory:
         Raises:
             HandOffFault: ``controller_lost``.
         """
-        self.forget(link)
-        self._lost.add(link.generation)
+        self.lose(link)
         orphaned = self._orphaned.setdefault(link, [])
         orphaned.append(run_id)
         if len(orphaned) == 1:

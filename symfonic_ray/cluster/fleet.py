@@ -8,10 +8,12 @@ from contextlib import nullcontext, suppress
 from typing import Any
 
 from symfonic_ray.cluster.blueprint import PoolPlan
+from symfonic_ray.cluster.directory import Directory
 from symfonic_ray.cluster.fan_out import FanOut, Launch, Launched
 from symfonic_ray.cluster.flight import Flight, FlightPlan, TaskFlight
 from symfonic_ray.cluster.hosted_run import HOSTED_RUN
 from symfonic_ray.cluster.runner import RemoteChild
+from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.delegation.capability import DelegationCapability
 from symfonic_ray.delegation.context import DelegationContext
 from symfonic_ray.delegation.depth import DepthPolicy
@@ -32,11 +34,15 @@ class ScopedFleet:
         self._plan = plan
         self._listeners: list[Listener] = []
         self._delegation: DelegationCapability | None = None
+        self._directory: Directory | None = None
         self.scope = scope
         self.scope_key = scope_key
 
-    def equip(self, entries: Iterable[RosterEntry], *, context: DelegationContext | None = None) -> None:
+    def equip(
+        self, entries: Iterable[RosterEntry], directory: Directory, *, context: DelegationContext | None = None
+    ) -> None:
         """Give the fleet its children; once, by whoever makes it."""
+        self._directory = directory
         rows = tuple(entries)
         context = context or DelegationContext(resolve_scope=lambda: self.scope)
         depth = DepthPolicy(self._plan.max_depth)
@@ -87,6 +93,24 @@ class ScopedFleet:
             ordered: records in the order of the tasks instead of as they finish.
         """
         return FanOut(self._launcher(), tasks, in_flight=in_flight, ordered=ordered)
+
+    async def cancel(self, root_run_id: str) -> StopReceipt:
+        """Stop a whole tree of runs: every descendant in every host, and whatever of it would start later.
+
+        A run that does not end within a second is killed with its host, and so are the runs of other trees there.
+        The tree's records are ``CHILD_FAILED`` with reason ``cancelled``, late ones too. Children that run in this
+        process are not reached, nor is the code that holds the root's own run here: it goes on without children.
+
+        Args:
+            root_run_id: the run at the top of the tree; one that is unknown gives an empty receipt.
+        Raises:
+            RuntimeError: inside a child's run, which may narrow its tree's life but end no other's.
+            HandOffFault: ``controller_lost``, all hosts being gone with it, or ``timeout``.
+        """
+        if HOSTED_RUN.current() is not None:
+            raise RuntimeError("a run asked to stop a tree; only who holds the scope may: call it where pool.scope is")
+        assert self._directory is not None, "the fleet was never equipped"
+        return await self._directory.stop_tree(root_run_id)
 
     def _launcher(self) -> Launch:
         """What starts the hand-offs of a fan-out: without tasks of their own where nobody watches them one by one."""

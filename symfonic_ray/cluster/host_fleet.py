@@ -27,7 +27,7 @@ def fleet_inside(binding: HostBinding, blueprint: ChildBlueprint) -> ScopedFleet
         entries.append(
             RosterEntry(name=name, description=child.description, runner=runner, when_to_use=child.when_to_use)
         )
-    fleet.equip(entries)
+    fleet.equip(entries, directory)
     fleet.observe(_note)
     return fleet
 

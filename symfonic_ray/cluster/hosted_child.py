@@ -30,6 +30,7 @@ from symfonic_ray.kernel.deadline import DEADLINE
 from symfonic_ray.kernel.identity import IDENTITY
 from symfonic_ray.kernel.text import failure_line
 
+ENDED_RUNS = 4_096  # runs below others that a stop's receipt can still name
 REMEMBERED_IDS = 65_536  # call ids used or cancelled; a batch holds 256, so replays of minutes ago are known
 
 
@@ -67,6 +68,8 @@ class HostedChild:
         self._runs: dict[str, RunInHost] = {}
         self._ids_seen: OrderedDict[str, str] = OrderedDict()
         self._lost_runs: OrderedDict[str, str] = OrderedDict()
+        self._stopped_trees: OrderedDict[str, str] = OrderedDict()
+        self._ended: OrderedDict[str, str] = OrderedDict()
         self._agent: Any = None
         self._call: AgentCall | None = None
         self._fleet: Fleet | None = None
@@ -116,6 +119,8 @@ class HostedChild:
                 reply = _failed(row, *(run.why or ("cancelled", "the host stopped this run")))
             finally:
                 del self._runs[row.call_id]
+                if row.ancestors and run.why is None:
+                    self._note_ended(row)
             if run.why is None:  # a reply that was cut short may be heard by nobody
                 reply.fresh, self._fresh = self._fresh, False
         reply.seconds = time.monotonic() - started
@@ -130,6 +135,8 @@ class HostedChild:
         _remember(self._ids_seen, row.call_id, "used")
         if self._lost_runs and not self._lost_runs.keys().isdisjoint(row.ancestors):
             return _failed(row, "cancelled", "the run that asked for it was lost; nothing was run")
+        if row.root_run_id in self._stopped_trees:
+            return _failed(row, "cancelled", "its tree of runs was stopped; nothing was run")
         if self._closing or self._call is None:
             return _failed(row, "shutting_down", "the child is being closed; nothing was run")
         return None
@@ -139,7 +146,15 @@ class HostedChild:
         call = self._call
         assert call is not None
         identity = RunIdentity(row.run_id, row.root_run_id, row.parent_run_id)
-        hosted = HostedRun(row.run_id, row.root_run_id, row.agent_depth, row.ancestors, turn, self._blueprint.on_cycle)
+        hosted = HostedRun(
+            row.run_id,
+            row.root_run_id,
+            row.agent_depth,
+            row.ancestors,
+            turn,
+            self._blueprint.on_cycle,
+            self._stopped_trees,
+        )
         active = ActiveRun(row.agent_depth, identity)
         held: dict[Ambient[Any], Any] = {
             IDENTITY: identity,
@@ -220,6 +235,31 @@ class HostedChild:
         for run in tuple(self._runs.values()):
             if not runs.isdisjoint(run.row.ancestors):
                 run.stop("cancelled", "the run that asked for it was lost")
+
+    def present(self, root_run_id: str) -> tuple[str, ...]:
+        """Run ids of one tree that are present; may be asked from another thread."""
+        return tuple(run.row.run_id for run in list(self._runs.values()) if run.row.root_run_id == root_run_id)
+
+    def ended(self, root_run_id: str) -> tuple[str, ...]:
+        """Run ids of one tree that ended by themselves; may be asked from another thread."""
+        return tuple(run_id for run_id, root in list(self._ended.items()) if root == root_run_id)
+
+    def refuse_tree(self, root_run_id: str) -> None:
+        """Refuse every run of a tree from now on."""
+        _remember(self._stopped_trees, root_run_id, "cancelled")
+
+    def stop_tree(self, root_run_id: str) -> dict[asyncio.Task[Any], str]:
+        """Ask the runs of one tree to stop; gives their tasks with their run ids."""
+        self.refuse_tree(root_run_id)
+        runs = [run for run in self._runs.values() if run.row.root_run_id == root_run_id]
+        for run in runs:
+            run.stop("cancelled", "its tree of runs was stopped")
+        return {run.task: run.row.run_id for run in runs}
+
+    def _note_ended(self, row: HandOffRow) -> None:
+        self._ended[row.run_id] = row.root_run_id
+        if len(self._ended) > ENDED_RUNS:
+            self._ended.popitem(last=False)
 
     def stop_all(self, reason: str, words: str) -> tuple[asyncio.Task[Any], ...]:
         """Refuse new runs and ask all present ones to stop; gives their tasks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,8 @@ class HostedRun:
     turn: Turn
     gives_back: bool
     """Whether the run gives its turn back while it waits for a child."""
+    stopped_trees: Container[str] = ()
+    """Roots whose trees are being stopped everywhere at once, so that no run need stop its own children."""
     records: list[dict[str, Any]] = field(default_factory=list)
     """Records of its own hand-offs and of those below them, at most ``NESTED_RECORDS``."""
 

@@ -29,6 +29,7 @@ STOP_GRACE_SECONDS = 0.5  # cancelled code gets so long to leave; then its host 
 ANSWER_GRACE_SECONDS = 0.25  # past the deadline, for the host's own word that time ran out
 CONTROL_MARGIN_SECONDS = 0.5
 RUN_ID_CHARACTERS = 128
+_STOPPED = "its tree of runs was stopped; it was not run"
 MOVES = 3  # hosts tried for one hand-off, when one after the other says that it closes and has run nothing
 
 
@@ -209,6 +210,8 @@ class RemoteChild:
         timer = self.directory.timer
         for _ in range(MOVES):
             link = self.directory.known(self.name) or await self.found(hand_off)
+            if hand_off.row.root_run_id in self.directory.stopped_trees or _stopped_everywhere(hand_off):
+                raise hand_off.fault("cancelled", _STOPPED)
             hand_off.generation = link.generation
             landed: asyncio.Future[ReplyRow] = asyncio.get_running_loop().create_future()
             hand_off.hear(partial(_land, landed))
@@ -218,7 +221,8 @@ class RemoteChild:
                 reply = await landed
             except asyncio.CancelledError:
                 hand_off.drop()
-                await surely(self.stop(link, hand_off))
+                if not _stopped_everywhere(hand_off):
+                    await surely(self.stop(link, hand_off))
                 raise
             except Exception as error:
                 raise await surely(self.lost(link, error, hand_off)) from None
@@ -285,6 +289,9 @@ class RemoteChild:
         if isinstance(cause, EnvelopeError):
             return hand_off.fault(cause.reason, str(cause))
         fault = classify(error)
+        if fault.lost and hand_off.row.root_run_id in self.directory.stopped_trees:
+            self.directory.lose(link)
+            return hand_off.fault("cancelled", f"agent {self.name!r}: its tree of runs was stopped")
         if fault.lost:
             try:
                 await self.directory.retire(link, fault.reason, hand_off.row.run_id)
@@ -317,6 +324,12 @@ class RemoteChild:
     async def aclose(self) -> None:
         """Close the child, if its host is up."""
         await self.directory.close(self.name)
+
+
+def _stopped_everywhere(hand_off: HandOff) -> bool:
+    """Whether a stop of the whole tree reaches the hand-off anyway, so that its caller may leave at once."""
+    caller = HOSTED_RUN.current()
+    return caller is not None and hand_off.row.root_run_id in caller.stopped_trees
 
 
 def _ancestors(caller: HostedRun | None, root_run_id: str, parent_run_id: str | None) -> tuple[str, ...]:

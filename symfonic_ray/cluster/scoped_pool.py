@@ -222,7 +222,7 @@ class ScopedPool:
                     owned=child.owned and self._hosted,
                 )
             )
-        fleet.equip(entries, context=context)
+        fleet.equip(entries, directory, context=context)
         return LiveScope(key, fleet, directory, last_used=time.monotonic())
 
     async def close_scope(self, scope: Any) -> TeardownReport:

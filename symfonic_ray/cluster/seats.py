@@ -12,10 +12,12 @@ from symfonic_ray.admission import RestartHistory
 from symfonic_ray.cluster.birth import Birth
 from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding, PoolPlan, Seat
 from symfonic_ray.cluster.remote_call import CallLostError, answer_of
-from symfonic_ray.cluster.teardown import end_host, kill, leave
+from symfonic_ray.cluster.stop_receipt import StoppedAtHost, StopReceipt
+from symfonic_ray.cluster.teardown import end_host, kill, leave, until_gone
 from symfonic_ray.delegation.values import TeardownReport
 
 PROBE_SECONDS = 2.0
+STOP_GRACE_SECONDS = 1.0  # runs of a stopped tree get so long to leave; then their host is killed
 
 
 @dataclass(slots=True)
@@ -63,6 +65,7 @@ class ScopeSeats:
         self._returning = returning
         self._history_of = history_of
         self._groups: dict[str, _Group] = {}
+        self._stops = 0
         self.closing = False
 
     @property
@@ -145,7 +148,7 @@ class ScopeSeats:
         """Kill a host that was found lost or stuck; a word about an earlier one changes nothing."""
         group, seat = self._taken(name, generation)
         if group is not None and seat is not None:
-            if why != "node_died":  # the machine's fault, not the child's
+            if why != "node_died" and not self._stops:  # the machine's fault or a stop's doing, not the child's
                 group.history.died(now=time.monotonic())
                 group.last_loss = why
             group.lost_before = True
@@ -173,6 +176,56 @@ class ScopeSeats:
         """Stop, at every host of the scope, what these runs and their descendants had handed on."""
         asked = [seat.handle.cancel_below.remote(runs) for group in self._groups.values() for seat in group.seats]
         await asyncio.gather(*(answer_of(one, PROBE_SECONDS) for one in asked), return_exceptions=True)
+
+    async def stop_tree(self, root_run_id: str) -> StopReceipt:
+        """Stop one tree's runs at every host of the scope; a host where one does not end is killed.
+
+        All hosts refuse the tree before the first run is stopped, so that nothing starts anew meanwhile.
+        """
+        self._stops += 1
+        try:
+            places = [(name, seat) for name, group in self._groups.items() for seat in group.seats]
+            told = await asyncio.gather(*(self._refused_at(seat, root_run_id) for _, seat in places))
+            ends = await asyncio.gather(
+                *(
+                    self._stopped_at(name, seat, root_run_id, present)
+                    for (name, seat), (present, _) in zip(places, told, strict=True)
+                )
+            )
+        finally:
+            self._stops -= 1
+        known = {run_id for present, _ in told for run_id in present}
+        stopped = {run_id for end in ends for run_id in end.stopped}
+        killed = {run_id for end in ends for run_id in end.running} - stopped
+        ended = {run_id for _, already in told for run_id in already}
+        return StopReceipt(
+            root_run_id=root_run_id,
+            stopped=tuple(sorted(stopped)),
+            killed=tuple(sorted(killed)),
+            finished=tuple(sorted((known | ended) - stopped - killed)),
+            spent_after=len((stopped | killed) - known),
+        )
+
+    async def _refused_at(self, seat: Seat, root_run_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        try:
+            asked = seat.handle.refuse_tree.remote(root_run_id)
+            told: tuple[tuple[str, ...], tuple[str, ...]] = await answer_of(asked, PROBE_SECONDS)
+        except (TimeoutError, CallLostError):
+            return (), ()
+        return told
+
+    async def _stopped_at(self, name: str, seat: Seat, root_run_id: str, present: tuple[str, ...]) -> StoppedAtHost:
+        try:
+            asked = seat.handle.stop_tree.remote(root_run_id, STOP_GRACE_SECONDS)
+            end: StoppedAtHost = await answer_of(asked, STOP_GRACE_SECONDS + PROBE_SECONDS)
+        except (TimeoutError, CallLostError):  # it answers nobody, or a caller had it killed
+            end = StoppedAtHost(running=present)
+        else:
+            if not end.running:
+                return end
+        await self.retire(name, seat.generation, "did not stop")
+        await until_gone(seat.pid)
+        return end
 
     async def closed(self, child: str, name: str, generation: int) -> None:
         """Note that a child of a host was closed for good; the host leaves with its last child."""

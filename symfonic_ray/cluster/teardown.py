@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from functools import singledispatch
+from pathlib import Path
 from typing import Any
 
 from symfonic_ray.admission import PoolLimits
@@ -15,6 +17,7 @@ from symfonic_ray.delegation.values import TeardownReport
 STOP_GRACE_SECONDS = 1.0  # a cancelled run that has not ended by then is left to the kill
 ANSWER_MARGIN_SECONDS = 1.0  # for the way to the host and back on a busy machine
 GONE_SECONDS = 2.0
+GONE_STEP_SECONDS = 0.01
 
 
 class CleanUpError(RuntimeError):
@@ -71,6 +74,24 @@ async def kill(handle: Any) -> None:
     with suppress(CallLostError, TimeoutError):
         await answer_of(handle.ping.remote(), GONE_SECONDS)
         await asyncio.sleep(0)
+
+
+async def until_gone(pid: int) -> None:
+    """Wait, within bounds, until no process of that id runs on this machine: Ray says so a moment before it is true.
+
+    Of a host on another machine nothing more can be known than what Ray says.
+    """
+    deadline = time.monotonic() + GONE_SECONDS
+    while _runs(pid) and time.monotonic() < deadline:  # noqa: ASYNC110  # another process sets no event
+        await asyncio.sleep(GONE_STEP_SECONDS)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 @singledispatch

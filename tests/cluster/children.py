@@ -479,3 +479,43 @@ def forger(scope: Any) -> Child:
         return json.dumps({"roots": roots, "refused": refused})
 
     return Child(scope, answer)
+
+
+def stem(scope: Any) -> Child:
+    """Hands on all of its task, a JSON list of [name, task], at once; answers with the reasons of the records."""
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        records = await asyncio.gather(*(current_fleet().delegate(name, task) for name, task in json.loads(query)))
+        return json.dumps([record.reason for record in records])
+
+    return Child(scope, answer)
+
+
+def stubborn(scope: Any) -> Child:
+    """Notes that it runs in the file that its task names; told to stop, it hands on once more and notes what came."""
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        file = Path(query)
+        file.write_text("runs\n")  # noqa: ASYNC240  # a line to a local file
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            record = await current_fleet().delegate("sleeper", f"write {query} 1")
+            file.write_text(f"late: {record.reason}\n")  # noqa: ASYNC240
+            raise
+        return "slept"
+
+    return Child(scope, answer)
+
+
+def noted(scope: Any) -> Child:
+    """Writes one character to the file that its task names, then sleeps as many seconds as it says."""
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> str:
+        path, seconds = query.split()
+        with Path(path).open("a") as file:  # noqa: ASYNC230  # one character to a local file
+            file.write(".")
+        await asyncio.sleep(float(seconds))
+        return "slept"
+
+    return Child(scope, answer)

@@ -248,3 +248,28 @@ class ToolUser:
 def tool_user(scope: Any) -> ToolUser:
     """The child for any scope."""
     return ToolUser()
+
+
+@tool
+async def write_shared(path: str) -> None:
+    """Append a line each 0.1 s for a minute."""
+    for _ in range(600):
+        await asyncio.sleep(0.1)
+        note(path, "line")
+
+
+class ToolWriter:
+    """A child that waits for one tool task, which writes to the file that its task names."""
+
+    def __init__(self) -> None:
+        self.executor = ToolExecutor(dispatcher=RayToolDispatcher())
+
+    async def run(self, query: str, **_: Any) -> str:
+        """What came of the tool."""
+        report = await self.executor.execute([ToolCall("a", "write_shared", {"path": query})], [write_shared])
+        return str(report.outcomes[0].reason)
+
+
+def tool_writer(scope: Any) -> ToolWriter:
+    """The child for any scope."""
+    return ToolWriter()
