@@ -1,6 +1,6 @@
 """P16: a canary in the environment and in a fleet file is in no journal, run store, log, record, repr or plan.
 
-The same through a real host is in tests/cluster/test_exception_shapes.py, through a provider's answer in tests/adapters.
+The same through a real host is in tests/cluster/test_exception_shapes.py, through a provider in tests/adapters.
 """
 
 from __future__ import annotations
