@@ -17,7 +17,6 @@ from symfonic_ray.adapters.errors import BrokenReplyError, ModelBusyError, Model
 from symfonic_ray.kernel.text import clipped, collapsed
 
 BUSY = (408, 409, 429)  # and 500 upwards: what the openai package tries again
-REDACTED = "(redacted)"
 
 
 class Connection(Protocol):

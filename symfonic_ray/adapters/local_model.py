@@ -10,10 +10,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from symfonic_ray.adapters.chat_completions import REDACTED, ChatCompletions
+from symfonic_ray.adapters.chat_completions import ChatCompletions
 from symfonic_ray.adapters.chat_reply import ChatReply
 from symfonic_ray.adapters.local_lease import ServerLease, leased, model_file
 from symfonic_ray.adapters.openai_model import require_openai
+from symfonic_ray.kernel.redaction import REDACTED, redacted
 
 MODEL_NAME = "SmolLM2-135M-Instruct"
 START_SECONDS = 60.0  # loading takes about 1 s on a free core; a busy node of many hosts needs its time
@@ -110,7 +111,7 @@ class LeasedConnection:
 
     def redacted(self, text: str) -> str:
         """``text`` without the server's key."""
-        return text if self._lease is None else text.replace(self._lease.api_key, REDACTED)
+        return text if self._lease is None else redacted(text, {self._lease.api_key: REDACTED})
 
     async def aclose(self) -> None:
         """Close the client and give up the lease."""

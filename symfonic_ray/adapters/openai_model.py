@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from symfonic_ray.adapters.chat_completions import REDACTED, ChatCompletions
+from symfonic_ray.adapters.chat_completions import ChatCompletions
 from symfonic_ray.adapters.errors import MissingKeyError, MissingLibraryError
+from symfonic_ray.kernel.redaction import REDACTED, redacted
 
 KEY = "OPENAI_API_KEY"
 BASE_URL = "OPENAI_BASE_URL"
@@ -72,7 +73,7 @@ class EnvironmentConnection:
 
     def redacted(self, text: str) -> str:
         """``text`` without the key, which some servers repeat when they refuse it."""
-        return text if self._client is None else text.replace(self._client.api_key, REDACTED)
+        return text if self._client is None else redacted(text, {self._client.api_key: REDACTED})
 
     async def aclose(self) -> None:
         """Close the client; the next use makes another."""

@@ -1,8 +1,7 @@
 """What was found wrong in one file so far, and on which line. Decides no rule: the checks report here.
 
 One value gets one problem: whoever reports first is nearest to the cause, and a later check on the same value, or on
-something inside it, would only repeat it. Here too is the one point where the values of environment references are
-taken out of messages.
+something inside it, would only repeat it. The value of an environment reference never stands in a message.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from symfonic_ray.config.errors import ConfigError, ConfigProblem
+from symfonic_ray.kernel.redaction import redacted
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-
-_SHORTEST_SECRET = 4  # a shorter value cannot be told from ordinary text, and guards nothing
 
 
 def key_text(path: KeyPath) -> str:
@@ -68,7 +66,4 @@ class Findings:
         return self._lines.get(path, 1)
 
     def _redacted(self, text: str) -> str:
-        for value in sorted(self._references, key=len, reverse=True):
-            if len(value) >= _SHORTEST_SECRET:
-                text = text.replace(value, self._references[value])
-        return text
+        return redacted(text, self._references)

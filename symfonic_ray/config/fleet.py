@@ -46,8 +46,8 @@ class FleetConfig:
     """Of the pool."""
     run_limits: RunLimits
     """Of one tree of runs."""
-    parent_options: Mapping[str, Any] = field(default_factory=dict)
-    """What the parent's factory is given besides the scope, its model with it. Any: JSON values."""
+    parent_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the parent's factory gets besides the scope, its model with it; may hold secrets. Any: JSON values."""
     models: tuple[str, ...] = ()
     """Names of the language models that factories are given, each once."""
 

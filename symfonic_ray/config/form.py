@@ -30,8 +30,8 @@ class ChildForm(BaseModel):
     """When to choose it; the model reads it."""
     build: str
     """``package.module:attribute`` of a factory ``build(scope, **options) -> agent``."""
-    options: Annotated[dict[str, JsonValue], Field(default_factory=dict)]
-    """What the factory is given besides the scope."""
+    options: Annotated[dict[str, JsonValue], Field(default_factory=dict, repr=False)]
+    """What the factory is given besides the scope; not shown, a reference may have put a secret here."""
     placement: Annotated[Placement, Field(default_factory=Placement)]
     """Where it runs and how many runs it takes at a time."""
 
@@ -47,8 +47,8 @@ class FleetForm(BaseModel):
     """Of the fleet."""
     parent: str | None = None
     """``package.module:attribute`` of the agent that gets the question, in the command's own process."""
-    parent_options: Annotated[dict[str, JsonValue], Field(default_factory=dict)]
-    """What the parent's factory is given besides the scope."""
+    parent_options: Annotated[dict[str, JsonValue], Field(default_factory=dict, repr=False)]
+    """What the parent's factory is given besides the scope; not shown, likewise."""
     model: str | None = None
     """The language model of every factory that takes one and is given no other, such as ``openai:gpt-5-mini``."""
     entry: str | None = None

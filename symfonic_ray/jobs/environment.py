@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symfonic_ray.jobs.errors import ParcelError
+from symfonic_ray.kernel.redaction import names_a_secret
 
 STOP_SECONDS = 60  # Ray's own is 3: too short to let running children end and to write the results
 _STOP = "RAY_JOB_STOP_WAIT_TIME_S"
-_SECRET = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:_|$)", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _OURS = {"working_dir": "--working-dir gives it", "excludes": "a file .rayignore names what stays at home"}
 
@@ -72,7 +72,7 @@ def _variables(option: str, value: Any) -> dict[str, str]:
             raise ParcelError(option, f"{name!r} is no name of a variable", "use letters, digits and _")
         if not isinstance(text, str):
             raise ParcelError(f"{option} {name}", f"is of type {type(text).__name__}", "put the value in quotes")
-        if _SECRET.search(name):
+        if names_a_secret(name):
             raise ParcelError(
                 f"{option} {name}",
                 "looks like a secret, and Ray keeps a job's variables in clear",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from symfonic_ray.kernel.redaction import without_environment_secrets
+
 FAILURE_BYTES = 4096  # spec/trust.md P15: a failure is one line of at most 4 KiB
 CUT_MARK = " ... (cut)"
 
@@ -48,13 +50,14 @@ def clipped(text: str, *, limit_bytes: int = FAILURE_BYTES) -> str:
 def failure_line(error: BaseException) -> str:
     """An exception as one line of at most 4 KiB that starts with its type.
 
-    An exception that cannot be printed is named by its type alone; nothing of it is called but ``str``.
+    An exception that cannot be printed is named by its type alone; nothing of it is called but ``str``. Secrets of the
+    environment are taken out before anything is cut, so that no part of one is left.
     """
     kind = type(error).__name__
     try:
         words = str(error)
     except BaseException:
         words = "(its text cannot be printed)"
-    head = words[: FAILURE_BYTES * 2] if isinstance(words, str) else ""
+    head = without_environment_secrets(words)[: FAILURE_BYTES * 2] if isinstance(words, str) else ""
     line = collapsed(head)
     return clipped(f"{kind}: {line}" if line else kind)
