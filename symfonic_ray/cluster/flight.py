@@ -22,7 +22,7 @@ from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.records import fault_record, response_record
 from symfonic_ray.delegation.values import DelegationOutcome, DelegationRecord
 from symfonic_ray.kernel import new_run_id
-from symfonic_ray.kernel.text import failure_line
+from symfonic_ray.kernel.text import about, failure_line
 
 Land = Callable[[DelegationRecord], None]
 
@@ -154,7 +154,7 @@ class Flight(HandOff):
     def _queued_too_long(self) -> None:
         gate = self._child.directory.gate
         if gate is not None and gate.withdraw(self.scope_key, self._go):
-            words = f"agent {self._child.name!r}: no answer within {self.seconds:.3g} seconds; it was still queued"
+            words = f"agent {self._child.name!r}: no answer within {about(self.seconds)} seconds; it was still queued"
             self._end(self._fault_record(self.fault("timeout", words)))
 
     def _fault_record(self, fault: HandOffFault) -> DelegationRecord:

@@ -15,6 +15,7 @@ from symfonic_ray.admission.fair_queue import FairQueue
 from symfonic_ray.admission.verdicts import Admitted, Refused
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import DelegationOutcome
+from symfonic_ray.kernel.text import about
 
 Start = Callable[[], None]
 
@@ -44,7 +45,7 @@ class Gate:
         if isinstance(verdict, Refused):
             words = (
                 f"{verdict.queued} hand-offs of this scope wait already; "
-                f"try again in about {verdict.retry_after_seconds:.3g} seconds"
+                f"try again in about {about(verdict.retry_after_seconds)} seconds"
             )
             raise HandOffFault(verdict.reason, words, outcome=DelegationOutcome.REFUSED_OVERLOAD)
         return verdict.position

@@ -17,6 +17,7 @@ from symfonic_ray.delegation.adapted import AdaptedChild
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.lockdown import SeeThrough
 from symfonic_ray.kernel import Ambient, current_deadline
+from symfonic_ray.kernel.text import about
 
 UNWIND_SECONDS = 0.5  # a cancelled child may finish its own clean-up; one that will not is left behind
 
@@ -80,7 +81,7 @@ class LocalChild(SeeThrough):
         running.cancel()
         await asyncio.wait((running,), timeout=UNWIND_SECONDS)
         how = "it was cancelled" if running.done() else "it ignored its cancellation and still runs in this process"
-        raise HandOffFault("timeout", f"no answer within {seconds:.3g} seconds; {how}")
+        raise HandOffFault("timeout", f"no answer within {about(seconds)} seconds; {how}")
 
     async def _in_turn(self, query: str, **told: Any) -> Any:
         """The run, once the instance is free; one that comes back to it from further down its own tree goes ahead."""

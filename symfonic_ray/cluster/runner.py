@@ -24,6 +24,7 @@ from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import HandOffFacts, HandOffReply
 from symfonic_ray.kernel import current_deadline, new_run_id, seconds_for_child
+from symfonic_ray.kernel.text import about
 
 STOP_GRACE_SECONDS = 0.5  # cancelled code gets so long to leave; then its host is killed
 ANSWER_GRACE_SECONDS = 0.25  # past the deadline, for the host's own word that time ran out
@@ -149,7 +150,7 @@ class RemoteChild:
         try:
             hand_off.position = await gate.enter(hand_off.scope_key, hand_off.seconds)
         except TimeoutError:
-            words = f"agent {self.name!r}: no answer within {hand_off.seconds:.3g} seconds; it was still queued"
+            words = f"agent {self.name!r}: no answer within {about(hand_off.seconds)} seconds; it was still queued"
             raise hand_off.fault("timeout", words) from None
         except HandOffFault as refusal:
             raise HandOffFault(refusal.reason, refusal.message, hand_off.facts(), refusal.outcome) from None
@@ -277,7 +278,9 @@ class RemoteChild:
         )
 
     def _timed_out(self, hand_off: HandOff, how: str) -> HandOffFault:
-        return hand_off.fault("timeout", f"agent {self.name!r}: no answer within {hand_off.seconds:.3g} seconds; {how}")
+        return hand_off.fault(
+            "timeout", f"agent {self.name!r}: no answer within {about(hand_off.seconds)} seconds; {how}"
+        )
 
     async def lost(self, link: HostLink, error: Exception, hand_off: HandOff) -> HandOffFault:
         """The fault that stands for an answer that will not come, once its work was stopped or its host replaced."""

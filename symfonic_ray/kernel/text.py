@@ -47,6 +47,13 @@ def clipped(text: str, *, limit_bytes: int = FAILURE_BYTES) -> str:
     return raw[: limit_bytes - len(CUT_MARK)].decode("utf-8", "ignore") + CUT_MARK
 
 
+def about(seconds: float) -> str:
+    """Seconds in as few digits as come within a twentieth: 0.497 is ``0.5``, since the rest was spent on the way."""
+    rounded = (float(f"{seconds:.{digits}g}") for digits in (1, 2))
+    near = next((value for value in rounded if abs(value - seconds) <= seconds / 20), seconds)
+    return f"{near:.3g}" if near < 1000 else f"{near:.0f}"
+
+
 def failure_line(error: BaseException) -> str:
     """An exception as one line of at most 4 KiB that starts with its type.
 

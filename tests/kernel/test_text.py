@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symfonic_ray.kernel.text import clipped, code_point, collapsed, failure_line, is_invisible
+from symfonic_ray.kernel.text import about, clipped, code_point, collapsed, failure_line, is_invisible
 
 
 class Unprintable(Exception):
@@ -62,3 +62,22 @@ def test_an_error_is_one_line_that_starts_with_its_type(error: BaseException, li
 
 def test_an_error_of_megabytes_is_four_kilobytes() -> None:
     assert len(failure_line(ValueError("x" * 5_000_000)).encode()) <= 4096
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.497, "0.5"),
+        (0.25, "0.25"),
+        (1.98, "2"),
+        (34.6, "35"),
+        (0.444, "0.44"),
+        (99.7, "100"),
+        (600.0, "600"),
+        (1234.0, "1200"),
+        (0.0, "0"),
+        (0.003, "0.003"),
+    ],
+)
+def test_seconds_are_told_in_as_few_digits_as_come_near(seconds: float, words: str) -> None:
+    assert about(seconds) == words
