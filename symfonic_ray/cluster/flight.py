@@ -21,22 +21,23 @@ from symfonic_ray.delegation.capability import DelegationCapability
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.records import fault_record, response_record
 from symfonic_ray.delegation.values import DelegationOutcome, DelegationRecord
-from symfonic_ray.kernel import new_run_id
+from symfonic_ray.kernel import current_deadline, new_run_id
 from symfonic_ray.kernel.text import about, failure_line
 
 Land = Callable[[DelegationRecord], None]
 
 
 class FlightPlan:
-    """What the flights of one fan-out share: the run that makes them and its depth. Read once."""
+    """What the flights of one fan-out share: the run that makes them, its depth and its deadline. Read once."""
 
-    __slots__ = ("depth", "parent_run_id", "run")
+    __slots__ = ("depth", "limit", "parent_run_id", "run")
 
     def __init__(self, delegation: DelegationCapability) -> None:
         context = delegation.context
         self.depth = delegation.depth.child_depth(context.current_depth())
         _, self.parent_run_id = delegation.tools.lineage()
         self.run = context.current_run()
+        self.limit = current_deadline()
 
 
 class Flight(HandOff):
@@ -54,7 +55,7 @@ class Flight(HandOff):
     def __init__(self, child: RemoteChild, query: str, plan: FlightPlan, land_record: Land) -> None:
         run_id = new_run_id()
         row = HandOffRow(new_call_id(), query, plan.depth, run_id, run_id, None, (), None)
-        HandOff.__init__(self, row, wire_bytes(query), child.seconds(None), child.directory.scope_key)
+        HandOff.__init__(self, row, wire_bytes(query), child.seconds_under(plan.limit), child.directory.scope_key)
         self._child = child
         self._plan = plan
         self._land_record: Land | None = land_record

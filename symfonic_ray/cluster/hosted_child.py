@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
+from types import CoroutineType
 from typing import Any, Literal
 
 from symfonic_ray.cluster.blueprint import BuildFailure, ChildBlueprint
@@ -110,11 +111,16 @@ class HostedChild:
             assert task is not None
             run = self._runs[row.call_id] = RunInHost(row, task)
             try:
-                async with self._turns.turn(row.run_id, row.ancestors) as turn:
+                turn = Turn(self._turns, row.run_id, row.ancestors)
+                if not turn.enter():
+                    await turn.wait()
+                try:
                     if self._concurrent or not turn.held or self._lifetime.busy:
                         reply = await self._execute(run, turn)
                     else:
                         reply = await self._lifetime.do(partial(self._execute, run, turn))
+                finally:
+                    turn.leave()
             except asyncio.CancelledError:
                 reply = _failed(row, *(run.why or ("cancelled", "the host stopped this run")))
             finally:
@@ -166,15 +172,13 @@ class HostedChild:
         try:
             assert_no_write_surface(self.name, self._agent)  # a tool added since the build
             with Holding(None, held):
-                answering = call(
-                    row.task,
-                    scope=self._scope,
-                    run_id=row.run_id,
-                    agent_depth=row.agent_depth,
-                    root_run_id=row.root_run_id,
-                    parent_run_id=row.parent_run_id,
+                response = call.start(
+                    row.task, self._scope, row.run_id, row.agent_depth, row.root_run_id, row.parent_run_id
                 )
-                response = await (_outlasting(answering) if call.blocking else answering)
+                if type(response) is CoroutineType:  # nearly always
+                    response = await (_outlasting(response) if call.blocking else response)
+                elif inspect.isawaitable(response):
+                    response = await response
             reply = self._answered(row, response, active.delegated_to)
         except asyncio.CancelledError:
             if run.why is not None:

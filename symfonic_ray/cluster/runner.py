@@ -23,7 +23,7 @@ from symfonic_ray.cluster.remote_call import CallLostError
 from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import HandOffFacts, HandOffReply
-from symfonic_ray.kernel import current_deadline, new_run_id, seconds_for_child
+from symfonic_ray.kernel import Deadline, current_deadline, new_run_id, seconds_for_child
 from symfonic_ray.kernel.text import about
 
 STOP_GRACE_SECONDS = 0.5  # cancelled code gets so long to leave; then its host is killed
@@ -197,14 +197,17 @@ class RemoteChild:
     def seconds(self, caller: HostedRun | None) -> float:
         """How long a hand-off from here may take."""
         limit = current_deadline()
-        remaining = self._limits.max_seconds if limit is None else limit.remaining(now=time.monotonic())
-        if caller is not None:
-            remaining = seconds_for_child(
-                remaining,
-                reserve_fraction=self._limits.reserve_fraction,
-                reserve_seconds=self._limits.reserve_seconds,
-            )
-        return min(remaining, self._limits.max_seconds)
+        if caller is None:
+            return self.seconds_under(limit)
+        longest = self._limits.max_seconds
+        remaining = longest if limit is None else limit.remaining(now=time.monotonic())
+        fraction, least = self._limits.reserve_fraction, self._limits.reserve_seconds
+        return min(longest, seconds_for_child(remaining, reserve_fraction=fraction, reserve_seconds=least))
+
+    def seconds_under(self, limit: Deadline | None) -> float:
+        """How long a hand-off may take that nobody but ``limit`` bounds."""
+        longest = self._limits.max_seconds
+        return longest if limit is None else min(longest, limit.remaining(now=time.monotonic()))
 
     async def carried(self, hand_off: HandOff) -> HandOffReply:
         """Send a hand-off and wait for its answer; see ``run``."""

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 
 
 class Turn:
-    """One run's presence in an instance, for an ``async with`` block."""
+    """One run's presence in an instance: ``enter`` or ``wait``, then ``leave``; or an ``async with`` block."""
 
     __slots__ = ("_ancestors", "_counted", "_out", "_run_id", "_turns", "held")
 
@@ -27,21 +27,36 @@ class Turn:
         self.held = False
         """Whether it is a turn at all: a run with an ancestor present is let through without one."""
 
-    async def __aenter__(self) -> Turn:
+    def enter(self) -> bool:
+        """Come in at once where that is possible; False where the run has to ``wait``."""
         turns = self._turns
         if turns.present.isdisjoint(self._ancestors):
-            if turns.free > 0:
-                turns.free -= 1
-            else:
-                await turns.take()
+            if turns.free <= 0:
+                return False
+            turns.free -= 1
             self.held = self._counted = True
         turns.present.add(self._run_id)
-        return self
+        return True
 
-    async def __aexit__(self, *_: object) -> None:
+    async def wait(self) -> None:
+        """Come in once there is a turn; one that is cancelled before has not come in."""
+        await self._turns.take()
+        self.held = self._counted = True
+        self._turns.present.add(self._run_id)
+
+    def leave(self) -> None:
+        """Go, and hand the turn on."""
         self._turns.present.discard(self._run_id)
         if self.held:
             self._turns.give()
+
+    async def __aenter__(self) -> Turn:
+        if not self.enter():
+            await self.wait()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.leave()
 
     @asynccontextmanager
     async def given_back(self) -> AsyncIterator[None]:

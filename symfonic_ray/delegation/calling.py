@@ -17,7 +17,7 @@ UNSAFE_CATCH_ALL = "state_overrides"  # such a run takes every keyword for the s
 class AgentCall:
     """How to call one agent. Made once per agent: the signature is read here and never again."""
 
-    __slots__ = ("_agent", "_first", "_threaded", "keywords", "named")
+    __slots__ = ("_agent", "_first", "_places", "_threaded", "keywords", "named")
 
     def __init__(self, agent: Any) -> None:  # Any: an agent is foreign, known by its ``run`` alone
         self._agent = agent
@@ -27,6 +27,7 @@ class AgentCall:
         self._first = first
         self.keywords: tuple[str, ...] = RUN_KEYWORDS if catches_all else self.named
         """The run keywords that are sent, in a fixed order."""
+        self._places = tuple((name, RUN_KEYWORDS.index(name)) for name in self.keywords)
 
     @property
     def blocking(self) -> bool:
@@ -59,24 +60,31 @@ class AgentCall:
         parent_run_id: str | None = None,
     ) -> Any:
         """Run the agent and return its response as it is; see ``call_agent``."""
-        if len(self.keywords) == len(RUN_KEYWORDS):
-            sent: dict[str, Any] = {
-                "scope": scope,
-                "run_id": run_id,
-                "agent_depth": agent_depth,
-                "root_run_id": root_run_id,
-                "parent_run_id": parent_run_id,
-            }
-        else:
-            offered = (scope, run_id, agent_depth, root_run_id, parent_run_id)
-            sent = {name: value for name, value in zip(RUN_KEYWORDS, offered, strict=True) if name in self.keywords}
-        arguments: tuple[str, ...] = (query,)
+        response = self.start(query, scope, run_id, agent_depth, root_run_id, parent_run_id)
+        return await response if inspect.isawaitable(response) else response
+
+    def start(
+        self,
+        query: str,
+        scope: Any,
+        run_id: str | None,
+        agent_depth: int,
+        root_run_id: str | None,
+        parent_run_id: str | None,
+    ) -> Any:
+        """Start the agent; what comes back is its response, or something to await for it.
+
+        The host's own way in: it awaits the agent's coroutine itself, without one of ours around it.
+        """
+        offered = (scope, run_id, agent_depth, root_run_id, parent_run_id)
+        sent: dict[str, Any] = {name: offered[place] for name, place in self._places}
         if self._first is not None:
-            arguments, sent[self._first] = (), query
-        if self._threaded:
-            response = await asyncio.to_thread(_without_stop_iteration, self._agent.run, arguments, sent)
-        else:
-            response = self._agent.run(*arguments, **sent)
+            sent[self._first] = query
+            return self._threaded_run((), sent) if self._threaded else self._agent.run(**sent)
+        return self._threaded_run((query,), sent) if self._threaded else self._agent.run(query, **sent)
+
+    async def _threaded_run(self, arguments: tuple[str, ...], sent: dict[str, Any]) -> Any:
+        response = await asyncio.to_thread(_without_stop_iteration, self._agent.run, arguments, sent)
         return await response if inspect.isawaitable(response) else response
 
 

@@ -32,7 +32,6 @@ _WRITE_PREFIXES = (
     "replace_block",
     "rewrite_block",
 )
-_LOOKED_INTO = ("tools", "palette", "_graph", "config", "_config")
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})  # instances of these show no attribute of ours
 _PROVIDER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -91,7 +90,7 @@ def assert_no_write_surface(name: str, agent: Agent) -> Agent:
         ChildLockdownError: if its palette holds a write surface or a name that no provider accepts, or if its
             config asks for self-edit; says what to do.
     """
-    if all(map(_shows_nothing, _parts(agent))):
+    if _is_bare(agent):
         return agent
     for part in _parts(agent):
         if wants_block_self_edit(_attribute(part, "_config")) or wants_block_self_edit(_attribute(part, "config")):
@@ -131,15 +130,29 @@ def _parts(agent: object) -> Iterator[object]:
             yield _unwrapped(value)
 
 
+def _is_bare(agent: object) -> bool:
+    """Whether neither an agent nor what it wraps has any attribute that is looked into: the quick answer, asked
+    before every run, for most agents."""
+    inner = _unwrapped(agent) if isinstance(agent, SeeThrough) else agent
+    if not _shows_nothing(inner):
+        return False
+    held = getattr(inner, "__dict__", None)
+    if not held:
+        return True
+    return all(type(value) in _PLAIN or _shows_nothing(_unwrapped(value)) for value in tuple(held.values()))
+
+
 def _shows_nothing(part: object) -> bool:
-    """Whether a part has none of the attributes that are looked into; the quick answer for nearly every run."""
     try:
-        for name in _LOOKED_INTO:
-            if getattr(part, name, None) is not None:
-                return False
+        return (
+            getattr(part, "tools", None) is None
+            and getattr(part, "palette", None) is None
+            and getattr(part, "_graph", None) is None
+            and getattr(part, "config", None) is None
+            and getattr(part, "_config", None) is None
+        )
     except Exception:
         return False
-    return True
 
 
 def _unwrapped(value: object) -> object:
