@@ -164,6 +164,17 @@ class FairQueue(Generic[TicketT]):
             self._forget_if_idle(scope_key, line)
         return True
 
+    def withdraw_all(self, scope_key: str) -> tuple[TicketT, ...]:
+        """Give up every ticket of a scope that waits; gives them in their order."""
+        line = self._lines.get(scope_key)
+        if line is None or not len(line):
+            return ()
+        waiting = line.clear()
+        self._queued -= len(waiting)
+        self._unlist(scope_key, line)
+        self._forget_if_idle(scope_key, line)
+        return waiting
+
     def _admit_next(self) -> tuple[TicketT, ...]:
         """Fill the one slot that a ``done`` has freed, if a scope below its cap waits."""
         if not self._listed:

@@ -73,6 +73,13 @@ class ScopeLine(Generic[TicketT]):
             raise IndexError("nothing waits")
         return self._numbers.popitem(last=False)[0]
 
+    def clear(self) -> tuple[TicketT, ...]:
+        """Take all tickets out, in their order."""
+        waiting = () if self._numbers is None else tuple(self._numbers)
+        self._numbers = None
+        self._gaps.clear()
+        return waiting
+
     def remove(self, ticket: TicketT) -> bool:
         """Take a ticket out from wherever it stands; False where it does not wait."""
         if self._numbers is None or ticket not in self._numbers:

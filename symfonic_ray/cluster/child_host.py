@@ -249,6 +249,27 @@ class ChildHost:
         )
 
     @control
+    async def freeze(self, frozen: bool, grace_seconds: float) -> bool:
+        """Refuse work and stop present runs, or take work again; False when some still run after the grace."""
+        children = tuple(self._children.values())
+        for child in children:
+            child.frozen = frozen
+        if not frozen:
+            return True
+        try:
+            return await self._on_work_loop(self._stop_present(grace_seconds), grace_seconds + 0.2)
+        except TimeoutError:
+            return not any(child.in_flight for child in children)
+
+    async def _stop_present(self, grace_seconds: float) -> bool:
+        children = tuple(self._children.values())
+        tasks = [task for child in children for task in child.stop_present("cancelled", "its scope was frozen")]
+        if not tasks:
+            return True
+        _, running = await asyncio.wait(tasks, timeout=grace_seconds)
+        return not running
+
+    @control
     async def stop_runs(self, grace_seconds: float) -> bool:
         """Refuse new runs and stop present ones; False when some still run after the grace."""
         try:

@@ -53,6 +53,7 @@ class FleetController:
         self._composing: dict[str, asyncio.Task[tuple[BuildFailure, ...]]] = {}
         self._histories: dict[tuple[str, str], RestartHistory] = {}
         self._closing: dict[str, asyncio.Task[TeardownReport]] = {}
+        self._frozen: tuple[bool, frozenset[str]] = (False, frozenset())
 
     async def take(self, plan: PoolPlan) -> int:
         """Take over a pool; gives this process's id."""
@@ -96,6 +97,7 @@ class FleetController:
                 returning=returning,
                 history_of=lambda group: self._history(scope_key, group),
             )
+            seats.frozen = self._is_frozen(scope_key)
         failures = await seats.compose()
         if failures and created:  # a scope that others hold goes on with what it has
             await self.close_scope(scope_key)
@@ -139,6 +141,21 @@ class FleetController:
         """Stop every run of one tree of a scope, and let none of it start any more."""
         seats = self._scopes.get(scope_key)
         return StopReceipt(root_run_id=root_run_id) if seats is None else await seats.stop_tree(root_run_id)
+
+    async def freeze(self, everything: bool, scope_keys: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+        """Freeze these scopes, or all, and thaw the others.
+
+        Returns:
+            Generations of the hosts that were killed, since a run did not end, by scope key.
+        """
+        self._frozen = (everything, frozenset(scope_keys))
+        changed = {key: seats for key, seats in self._scopes.items() if seats.frozen is not self._is_frozen(key)}
+        killed = await asyncio.gather(*(seats.freeze(self._is_frozen(key)) for key, seats in changed.items()))
+        return {key: generations for key, generations in zip(changed, killed, strict=True) if generations}
+
+    def _is_frozen(self, scope_key: str) -> bool:
+        everything, scope_keys = self._frozen
+        return everything or scope_key in scope_keys
 
     async def retire(
         self, scope_key: str, child: str, generation: int, why: str, orphaned: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, defaultdict
+from dataclasses import replace
 from typing import Any
 
 from symfonic_ray.admission import Lease, desired_replicas
@@ -17,6 +18,7 @@ from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address
 from symfonic_ray.cluster.gate import Gate
 from symfonic_ray.cluster.leases import Leases, own_ledger
+from symfonic_ray.cluster.local_runs import LocalRuns
 from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.cluster.teardown import GONE_SECONDS, ChildOnHost, CleanUpError
@@ -29,6 +31,7 @@ RESOLVE_AGAIN_SECONDS = 0.05
 GROW_AGAIN_SECONDS = 5.0
 LEASE_SECONDS = 10.0
 STOP_SECONDS = 15.0  # a stop's own waits, with room for a busy machine
+LOCAL_STOP_SECONDS = 1.0  # runs in this process get so long to leave
 STOPPED_TREES = 10_000  # remembered, so that their late hand-offs are cancelled too
 START_MARGIN_SECONDS = 5.0  # on top of build_seconds, for the way there and back
 
@@ -83,8 +86,31 @@ class Directory:
         """Of the hand-offs that runs of this process start."""
         self.stopped_trees: OrderedDict[str, None] = OrderedDict()
         """Roots of the trees that were stopped from here."""
+        self.local_runs = LocalRuns()
+        """Runs of children in this process."""
         self.closed = False
         """Whether the scope was closed: what fails from then on was cancelled."""
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the scope takes no work; inside a host its own runs are stopped instead."""
+        return self.gate is not None and self.gate.is_frozen(self.scope_key)
+
+    @property
+    def thawed(self) -> bool:
+        """Whether a host that still calls itself frozen will hear of its thaw in a moment."""
+        return self.gate is not None and not self.gate.is_frozen(self.scope_key)
+
+    def admit_local(self, root_run_id: str) -> None:
+        """Pass, unless a child in this process may not be run for this tree.
+
+        Raises:
+            HandOffFault: ``frozen``, or ``cancelled`` for a tree that was stopped.
+        """
+        if self.gate is not None:
+            self.gate.admit(self.scope_key)
+        if root_run_id in self.stopped_trees:
+            raise HandOffFault("cancelled", "its tree of runs was stopped; it was not run")
 
     def use(self, controller: Any) -> None:
         """Ask this controller from now on; it is started only when the first host is needed."""
@@ -208,11 +234,20 @@ class Directory:
         self.stopped_trees[root_run_id] = None
         if len(self.stopped_trees) > STOPPED_TREES:
             self.stopped_trees.popitem(last=False)
-        if self._controller is None:
-            return StopReceipt(root_run_id=root_run_id)
-        asked = self._controller.stop_tree.remote(self.scope_key, root_run_id)
-        receipt: StopReceipt = await self._heard(asked, STOP_SECONDS)
-        return receipt
+        here = self.local_runs.stop("its tree of runs was stopped", root_run_id)
+        receipt = StopReceipt(root_run_id=root_run_id)
+        if self._controller is not None:
+            asked = self._controller.stop_tree.remote(self.scope_key, root_run_id)
+            receipt = await self._heard(asked, STOP_SECONDS)
+        if not here:
+            return receipt
+        await asyncio.wait([run.task for run in here], timeout=LOCAL_STOP_SECONDS)
+        ended = tuple(run.run_id for run in here if run.task.done())
+        return replace(
+            receipt,
+            stopped=tuple(sorted((*receipt.stopped, *ended))),
+            spent_after=receipt.spent_after + len(here) - len(ended),
+        )
 
     def forget(self, link: HostLink) -> None:
         """Ask for the child's hosts again at the next hand-off."""
@@ -224,6 +259,13 @@ class Directory:
         """Never use a host again that is gone or must go."""
         self.forget(link)
         self._lost.add(link.generation)
+
+    def lose_generations(self, generations: tuple[int, ...]) -> None:
+        """Never use these hosts again; somebody else had them killed."""
+        for links in tuple(self._links.values()):
+            for link in tuple(links):
+                if link.generation in generations:
+                    self.lose(link)
 
     async def retire(self, link: HostLink, why: str, run_id: str) -> None:
         """Have a host killed, by whatever was found to be wrong with it; its next hand-off builds another.

@@ -98,8 +98,9 @@ class ScopedFleet:
         """Stop a whole tree of runs: every descendant in every host, and whatever of it would start later.
 
         A run that does not end within a second is killed with its host, and so are the runs of other trees there.
-        The tree's records are ``CHILD_FAILED`` with reason ``cancelled``, late ones too. Children that run in this
-        process are not reached, nor is the code that holds the root's own run here: it goes on without children.
+        The tree's records are ``CHILD_FAILED`` with reason ``cancelled``, late ones too. A child that runs in this
+        process is cancelled, but nobody may kill it; the code that holds the root's own run here goes on without
+        children.
 
         Args:
             root_run_id: the run at the top of the tree; one that is unknown gives an empty receipt.

@@ -81,9 +81,13 @@ class Flight(HandOff):
             self._overdue = self._child.directory.timer.add(self.expires_at, self._queued_too_long)
         return self
 
-    def _go(self) -> None:
+    def _go(self, refusal: HandOffFault | None = None) -> None:
         directory = self._child.directory
         directory.timer.drop(self._overdue)
+        if refusal is not None:
+            refused = HandOffFault(refusal.reason, refusal.message, self.facts(), refusal.outcome)
+            asyncio.get_running_loop().call_soon(self._end, self._fault_record(refused))
+            return
         self._held = directory.gate is not None
         if self._land_record is None:  # aborted in the very tick in which its turn came
             self._release()
@@ -125,7 +129,7 @@ class Flight(HandOff):
 
     async def _settled(self, reply: ReplyRow) -> None:
         assert self._link is not None
-        if self._child.moved(self._link, reply):
+        if await self._child.again(self._link, reply, self):
             await self._carried()
             return
         try:

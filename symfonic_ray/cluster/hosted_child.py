@@ -75,6 +75,8 @@ class HostedChild:
         self._call: AgentCall | None = None
         self._fleet: Fleet | None = None
         self._closing = False
+        self.frozen = False
+        """Whether rows are refused until the scope is thawed; set from another thread too."""
 
     # ---- build
 
@@ -138,6 +140,8 @@ class HostedChild:
                 return _failed(row, "cancelled", "it was cancelled before it came; nothing was run")
             case "used":
                 return _failed(row, "scope_mismatch", "its call id was used before; nothing was run")
+        if self.frozen:  # before its id counts as used: the caller asks again after a thaw
+            return _failed(row, "frozen", "its scope is frozen; nothing was run")
         _remember(self._ids_seen, row.call_id, "used")
         if self._lost_runs and not self._lost_runs.keys().isdisjoint(row.ancestors):
             return _failed(row, "cancelled", "the run that asked for it was lost; nothing was run")
@@ -268,6 +272,10 @@ class HostedChild:
     def stop_all(self, reason: str, words: str) -> tuple[asyncio.Task[Any], ...]:
         """Refuse new runs and ask all present ones to stop; gives their tasks."""
         self._closing = True
+        return self.stop_present(reason, words)
+
+    def stop_present(self, reason: str, words: str) -> tuple[asyncio.Task[Any], ...]:
+        """Ask all present runs to stop; gives their tasks."""
         runs = tuple(self._runs.values())
         for run in runs:
             run.stop(reason, words)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections.abc import Callable
 from typing import Any
 
 from symfonic_ray.cluster.contained_tasks import ChildExitError
 from symfonic_ray.cluster.leases import Leases
+from symfonic_ray.cluster.local_runs import LocalRun, LocalRuns
 from symfonic_ray.cluster.turns import Turns
 from symfonic_ray.delegation.adapted import AdaptedChild
 from symfonic_ray.delegation.errors import HandOffFault
@@ -33,13 +35,26 @@ class LocalChild(SeeThrough):
         turns: shared by all that run the same instance.
         max_seconds: the bound where no deadline is in force.
         leases: count what runs hand to it.
+        runs: where a stop of the scope finds it.
+        admit: raises where the scope takes no work, or none of the tree with this root.
     """
 
-    def __init__(self, adapted: AdaptedChild, turns: Turns, *, max_seconds: float, leases: Leases) -> None:
+    def __init__(
+        self,
+        adapted: AdaptedChild,
+        turns: Turns,
+        *,
+        max_seconds: float,
+        leases: Leases,
+        runs: LocalRuns,
+        admit: Callable[[str], None],
+    ) -> None:
         self.agent = adapted
         self._turns = turns
         self._max_seconds = max_seconds
         self._leases = leases
+        self._runs = runs
+        self._admit = admit
 
     async def run(
         self,
@@ -54,8 +69,9 @@ class LocalChild(SeeThrough):
         """Run the agent and return its response as it is.
 
         Raises:
-            HandOffFault: reason ``timeout`` or ``budget``.
+            HandOffFault: reason ``timeout``, ``budget``, ``frozen``, or ``cancelled`` by a stop of its tree or scope.
         """
+        self._admit(root_run_id or run_id or "")
         if parent_run_id is not None:
             await self._leases.take(root_run_id or parent_run_id)
         limit = current_deadline()
@@ -70,18 +86,25 @@ class LocalChild(SeeThrough):
                 parent_run_id=parent_run_id,
             )
         )
+        run = LocalRun(run_id or "", root_run_id or run_id or "", running)
+        self._runs.begin(run)
         try:
-            done, _ = await asyncio.wait((running,), timeout=seconds)
+            await _ended_or_asked(run, seconds)
+            if not running.done() or run.why:
+                running.cancel()
+                await asyncio.wait((running,), timeout=UNWIND_SECONDS)
+                left = "it ignored its cancellation and still runs in this process"
+                how = "it was cancelled" if running.done() else left
+                if run.why:
+                    raise HandOffFault("cancelled", f"{run.why}; {how}")
+                raise HandOffFault("timeout", f"no answer within {about(seconds)} seconds; {how}")
+            return running.result()
         except asyncio.CancelledError:
             running.cancel()
             await asyncio.wait((running,), timeout=UNWIND_SECONDS)
             raise
-        if done:
-            return running.result()
-        running.cancel()
-        await asyncio.wait((running,), timeout=UNWIND_SECONDS)
-        how = "it was cancelled" if running.done() else "it ignored its cancellation and still runs in this process"
-        raise HandOffFault("timeout", f"no answer within {about(seconds)} seconds; {how}")
+        finally:
+            self._runs.end(run)
 
     async def _in_turn(self, query: str, **told: Any) -> Any:
         """The run, once the instance is free; one that comes back to it from further down its own tree goes ahead."""
@@ -95,3 +118,12 @@ class LocalChild(SeeThrough):
                     raise
                 except BaseException as error:  # an exit of a child is its failure, not this process's end
                     raise ChildExitError(type(error).__name__, ", ".join(map(repr, error.args))) from None
+
+
+async def _ended_or_asked(run: LocalRun, seconds: float) -> None:
+    """Wait until a run has ended, was asked to stop, or has had its time."""
+    asked = asyncio.ensure_future(run.asked.wait())
+    try:
+        await asyncio.wait((run.task, asked), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        asked.cancel()

@@ -19,6 +19,8 @@ class ScopeStats:
     queued: int
     """Root hand-offs that wait for a turn."""
     closing: bool
+    frozen: bool = False
+    """Whether it takes no work, by its own freeze or the pool's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +35,5 @@ class PoolStats:
     in_flight: int
     scopes: Mapping[str, ScopeStats]
     """By scope key."""
+    frozen: bool = False
+    """Whether the whole pool takes no work."""

@@ -18,11 +18,12 @@ from symfonic_ray.cluster.courier import OverdueError, Parcel, new_call_id
 from symfonic_ray.cluster.directory import Directory, HostLink
 from symfonic_ray.cluster.envelope import EnvelopeError, HandOffRow, ReplyRow
 from symfonic_ray.cluster.faults import classify
+from symfonic_ray.cluster.gate import frozen_fault
 from symfonic_ray.cluster.hosted_run import HOSTED_RUN, HostedRun
 from symfonic_ray.cluster.remote_call import CallLostError
 from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.errors import HandOffFault
-from symfonic_ray.delegation.values import HandOffFacts, HandOffReply
+from symfonic_ray.delegation.values import DelegationOutcome, HandOffFacts, HandOffReply
 from symfonic_ray.kernel import Deadline, current_deadline, new_run_id, seconds_for_child
 from symfonic_ray.kernel.text import about
 
@@ -31,6 +32,8 @@ ANSWER_GRACE_SECONDS = 0.25  # past the deadline, for the host's own word that t
 CONTROL_MARGIN_SECONDS = 0.5
 RUN_ID_CHARACTERS = 128
 _STOPPED = "its tree of runs was stopped; it was not run"
+NOT_RUN = ("shutting_down", "frozen")  # a host's reasons that another try may overcome
+THAW_SECONDS = 0.02  # until a host is asked again that has not heard of a thaw
 MOVES = 3  # hosts tried for one hand-off, when one after the other says that it closes and has run nothing
 
 
@@ -62,8 +65,9 @@ class HandOff(Parcel):
         )
 
     def fault(self, reason: str, words: str) -> HandOffFault:
-        """A failure of it."""
-        return HandOffFault(reason, words, self.facts())
+        """A failure of it, or a refusal that came late."""
+        outcome = DelegationOutcome.REFUSED_OVERLOAD if reason == "frozen" else DelegationOutcome.CHILD_FAILED
+        return HandOffFault(reason, words, self.facts(), outcome)
 
     def left(self) -> float:
         """Seconds left."""
@@ -212,10 +216,13 @@ class RemoteChild:
     async def carried(self, hand_off: HandOff) -> HandOffReply:
         """Send a hand-off and wait for its answer; see ``run``."""
         timer = self.directory.timer
-        for _ in range(MOVES):
+        moves = 0
+        while True:
             link = self.directory.known(self.name) or await self.found(hand_off)
             if hand_off.row.root_run_id in self.directory.stopped_trees or _stopped_everywhere(hand_off):
                 raise hand_off.fault("cancelled", _STOPPED)
+            if self.directory.frozen:
+                raise hand_off.fault("frozen", frozen_fault().message)
             hand_off.generation = link.generation
             landed: asyncio.Future[ReplyRow] = asyncio.get_running_loop().create_future()
             hand_off.hear(partial(_land, landed))
@@ -232,9 +239,9 @@ class RemoteChild:
                 raise await surely(self.lost(link, error, hand_off)) from None
             finally:
                 timer.drop(overdue)
-            if not self.moved(link, reply):
-                break
-        return self.answer(reply, hand_off)
+            if reply.reason not in NOT_RUN or moves == MOVES or not await self.again(link, reply, hand_off):
+                return self.answer(reply, hand_off)
+            moves += reply.reason == "shutting_down"
 
     async def found(self, hand_off: HandOff) -> HostLink:
         """The child's host, asked of the controller.
@@ -250,12 +257,15 @@ class RemoteChild:
         except HandOffFault as fault:
             raise hand_off.fault(fault.reason, fault.message) from None
 
-    def moved(self, link: HostLink, reply: ReplyRow) -> bool:
-        """Whether the host closes and has run nothing, so that another one may be tried."""
-        if reply.reason != "shutting_down" or self.directory.closed:
-            return False
-        self.directory.forget(link)
-        return True
+    async def again(self, link: HostLink, reply: ReplyRow, hand_off: HandOff) -> bool:
+        """Whether a host that has run nothing may be asked again, or another one: it closes, or was not thawed yet."""
+        if reply.reason == "frozen" and self.directory.thawed and hand_off.left():
+            await asyncio.sleep(THAW_SECONDS)
+            return True
+        if reply.reason == "shutting_down" and not self.directory.closed:
+            self.directory.forget(link)
+            return True
+        return False
 
     def answer(self, reply: ReplyRow, hand_off: HandOff) -> HandOffReply:
         """What a reply row says.
@@ -269,6 +279,8 @@ class RemoteChild:
             raise self._timed_out(hand_off, "it was stopped")
         if reply.reason == "shutting_down" and self.directory.closed:
             raise hand_off.fault("cancelled", "the scope was closed while the task was on its way; it was not run")
+        if reply.reason == "frozen":
+            raise hand_off.fault("frozen", reply.failure)
         facts = hand_off.facts(fresh=reply.fresh)
         if reply.reason and reply.reason != "no_final_response":
             raise HandOffFault(reply.reason, f"agent {self.name!r}: {reply.failure}", facts)
@@ -298,6 +310,9 @@ class RemoteChild:
         if fault.lost and hand_off.row.root_run_id in self.directory.stopped_trees:
             self.directory.lose(link)
             return hand_off.fault("cancelled", f"agent {self.name!r}: its tree of runs was stopped")
+        if fault.lost and self.directory.frozen:
+            self.directory.lose(link)
+            return hand_off.fault("cancelled", f"agent {self.name!r}: its scope was frozen")
         if fault.lost:
             try:
                 await self.directory.retire(link, fault.reason, hand_off.row.run_id)

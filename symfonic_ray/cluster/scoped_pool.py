@@ -37,6 +37,7 @@ CONTROLLER_SECONDS = 30.0  # starting one process on a busy machine
 CLOSE_MARGIN_SECONDS = 5.0
 COMPOSITIONS = 8  # scopes built at one time: more would only share the cores, and run into their deadlines together
 HOUSEKEEPING_SECONDS = 0.5
+FREEZE_SECONDS = 10.0  # the graces of a freeze at every host, with room for a busy machine
 
 
 class PoolClosedError(DelegationError):
@@ -96,6 +97,8 @@ class ScopedPool:
         self._count = ControllerCount(warm_hosts=0, scopes={})
         self._open = False
         self._ending: asyncio.Task[TeardownReport] | None = None
+        self._freezing: asyncio.Task[None] | None = None
+        self._told_frozen: tuple[bool, tuple[str, ...]] = (False, ())
 
     @property
     def name(self) -> str:
@@ -182,6 +185,7 @@ class ScopedPool:
                     end_process(controller)
                     raise
                 self._controller = controller
+                self._tell_frozen()
             return self._controller
 
     def _start_controller(self) -> Any:
@@ -204,6 +208,8 @@ class ScopedPool:
                     self._turns[child.name],
                     max_seconds=plan.run_limits.max_seconds,
                     leases=directory.leases,
+                    runs=directory.local_runs,
+                    admit=directory.admit_local,
                 )
             else:
                 runner = RemoteChild(
@@ -224,6 +230,67 @@ class ScopedPool:
             )
         fleet.equip(entries, directory, context=context)
         return LiveScope(key, fleet, directory, last_used=time.monotonic())
+
+    def freeze(self, scope: Any = None) -> None:
+        """Take no work of a scope, or of any scope, from now on, and cancel what runs.
+
+        New and waiting hand-offs are refused at once (``REFUSED_OVERLOAD``, reason ``frozen``); what runs is cancelled
+        in its host, and a run that does not end within a second is killed with its host. Hosts, memories and holds
+        stay. Call it in the pool's own loop; it does not wait.
+
+        Args:
+            scope: whose work, live or not; None for the whole pool, scopes that come later included.
+        Raises:
+            ScopeError: for a scope that cannot name one tenant.
+            PoolClosedError: outside the pool's own block.
+        """
+        key = self._freezable(scope)
+        self._gate.freeze(key)
+        for each in self._scopes.keys if key is None else (key,):
+            if (live := self._scopes.find(each)) is not None:
+                live.directory.local_runs.stop("its scope was frozen")
+        self._tell_frozen()
+
+    def thaw(self, scope: Any = None) -> None:
+        """Take work again: of a scope that was frozen by name, or of the pool that was frozen whole.
+
+        Each freeze is ended by its own thaw: ``thaw()`` leaves a scope frozen that was named. One that is not frozen
+        is no error.
+
+        Raises:
+            ScopeError: for a scope that cannot name one tenant.
+            PoolClosedError: outside the pool's own block.
+        """
+        self._gate.thaw(self._freezable(scope))
+        self._tell_frozen()
+
+    def _freezable(self, scope: Any) -> str | None:
+        key = None if scope is None else key_of(scope)
+        if not self._open:
+            raise PoolClosedError(self.name)
+        return key
+
+    def _tell_frozen(self) -> None:
+        if self._freezing is None:
+            self._freezing = asyncio.create_task(self._frozen_told())
+
+    async def _frozen_told(self) -> None:
+        """Bring the controller to what the gate says, however often that changes meanwhile."""
+        try:
+            while self._controller is not None and self._open and self._told_frozen != self._gate.frozen:
+                wanted = self._gate.frozen
+                try:
+                    killed = await answer_of(self._controller.freeze.remote(*wanted), FREEZE_SECONDS)
+                except TimeoutError:
+                    continue
+                except CallLostError:
+                    return
+                self._told_frozen = wanted
+                for key, generations in killed.items():
+                    if (live := self._scopes.find(key)) is not None:
+                        live.directory.lose_generations(generations)
+        finally:
+            self._freezing = None
 
     async def close_scope(self, scope: Any) -> TeardownReport:
         """Close a scope at once, whoever holds it; what runs ends in a record (``cancelled``).
@@ -277,8 +344,9 @@ class ScopedPool:
             raise
 
     async def _close(self) -> TeardownReport:
-        if self._housekeeping is not None:
-            self._housekeeping.cancel()
+        for task in (self._housekeeping, self._freezing):
+            if task is not None:
+                task.cancel()
         async with self._starting:  # a controller that is just being started is there afterwards, and ended below
             pass
         reports = await asyncio.gather(*(self._close_key(key) for key in self._scopes.keys))
@@ -318,7 +386,12 @@ class ScopedPool:
                 running, waiting = self._gate.counts(key)
                 hosts = self._count.scopes[key].hosts if key in self._count.scopes else 0
                 scopes[key] = ScopeStats(
-                    holds=live.holds, hosts=hosts, in_flight=running, queued=waiting, closing=live.closing is not None
+                    holds=live.holds,
+                    hosts=hosts,
+                    in_flight=running,
+                    queued=waiting,
+                    closing=live.closing is not None,
+                    frozen=self._gate.is_frozen(key),
                 )
         return PoolStats(
             live_scopes=len(self._scopes),
@@ -327,4 +400,5 @@ class ScopedPool:
             queued=queued,
             in_flight=in_flight,
             scopes=scopes,
+            frozen=self._gate.frozen[0],
         )

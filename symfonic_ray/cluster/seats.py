@@ -67,6 +67,8 @@ class ScopeSeats:
         self._groups: dict[str, _Group] = {}
         self._stops = 0
         self.closing = False
+        self.frozen = False
+        """Whether its hosts take no work, those that are built from now on too."""
 
     @property
     def hosts(self) -> int:
@@ -124,6 +126,8 @@ class ScopeSeats:
             )
             if isinstance(born, Seat):
                 group.seats.append(born)
+                if self.frozen:
+                    await self._frozen_at(name, born, True)
                 group.lost_before = self._returning  # a further replica of a scope that never lived before is not fresh
                 return None
             if not group.seats:  # one more that did not come up says nothing against those that are there
@@ -205,6 +209,28 @@ class ScopeSeats:
             finished=tuple(sorted((known | ended) - stopped - killed)),
             spent_after=len((stopped | killed) - known),
         )
+
+    async def freeze(self, frozen: bool) -> tuple[int, ...]:
+        """Let every host of the scope refuse work and stop its runs, or take work again.
+
+        Returns:
+            Generations of the hosts that were killed, since a run did not end.
+        """
+        self.frozen = frozen
+        places = [(name, seat) for name, group in self._groups.items() for seat in group.seats]
+        held = await asyncio.gather(*(self._frozen_at(name, seat, frozen) for name, seat in places))
+        return tuple(seat.generation for (_, seat), well in zip(places, held, strict=True) if not well)
+
+    async def _frozen_at(self, name: str, seat: Seat, frozen: bool) -> bool:
+        try:
+            asked = seat.handle.freeze.remote(frozen, STOP_GRACE_SECONDS)
+            if await answer_of(asked, STOP_GRACE_SECONDS + PROBE_SECONDS):
+                return True
+        except (TimeoutError, CallLostError):  # it answers nobody: whatever runs in it must end
+            pass
+        await self.retire(name, seat.generation, "did not stop")
+        await until_gone(seat.pid)
+        return False
 
     async def _refused_at(self, seat: Seat, root_run_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         try:

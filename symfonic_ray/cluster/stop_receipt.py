@@ -26,4 +26,5 @@ class StopReceipt:
     finished: tuple[str, ...] = ()
     """Had ended by themselves; of a tree with very many runs only the last ones."""
     spent_after: int = 0
-    """Hand-offs that still came to a host after the stop was asked for; each is among the stopped or the killed."""
+    """Hand-offs that still came to a host after the stop was asked for, each among the stopped or the killed; and
+    runs in this process that ignored it, which nobody may kill and which are among none."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from symfonic_ray.cluster import Placement, PoolLimits, RunLimits, StopReceipt
-from symfonic_ray.delegation import DelegationOutcome, ScopedChild
+from symfonic_ray.delegation import DelegationOutcome, PrebuiltChild, ScopedChild
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.kernel import new_root
 from tests.cluster import tool_bodies
@@ -123,3 +123,27 @@ async def test_a_receipt_names_what_had_finished_and_a_tree_that_nobody_knows_ha
         receipt = await fleet.cancel(identity.run_id)
         assert await fleet.cancel("ghost") == StopReceipt(root_run_id="ghost")
     assert receipt == StopReceipt(root_run_id=identity.run_id, finished=(record.run_id,))
+
+
+async def test_a_stop_reaches_children_of_this_process_and_lets_none_of_the_tree_start(open_pool: PoolMaker) -> None:
+    class Waiting:
+        started = 0
+
+        async def run(self, query: str) -> str:
+            Waiting.started += 1
+            await asyncio.sleep(float(query))
+            return "done"
+
+    pool = await open_pool(PrebuiltChild(name="waiting", description="waits", agent=Waiting()))
+    async with pool.scope("acme") as fleet:
+        roster = fleet.delegation.roster
+        running = asyncio.create_task(roster.run("waiting", "60", run_id="the-root"))
+        assert await until(lambda: Waiting.started == 1, 5)
+        receipt = await fleet.cancel("the-root")
+        assert receipt == StopReceipt(root_run_id="the-root", stopped=("the-root",))
+        with pytest.raises(HandOffFault, match=r"cancelled: .*stopped"):
+            await running
+        with pytest.raises(HandOffFault, match=r"cancelled: .*stopped"):
+            await roster.run("waiting", "0", root_run_id="the-root", parent_run_id="the-root")
+        assert Waiting.started == 1
+        assert (await fleet.delegate("waiting", "0")).outcome.delivered
