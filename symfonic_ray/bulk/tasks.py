@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,9 +107,10 @@ class TaskFile:
             words = f"is longer than {self._longest_bytes:,} bytes; hand over the path of a file instead"
             return BulkTask(index=index, line=line, problem=f"line {line} {words}")
         try:
-            value = json.loads(raw.decode("utf-8"), parse_constant=_no_number)
+            text = raw.decode("utf-8")
+            value = json.loads(text, object_pairs_hook=_unrepeated, parse_constant=_no_number, parse_float=_finite)
         except (ValueError, RecursionError) as error:
-            return BulkTask(index=index, line=line, problem=f"line {line} is not JSON: {failure_line(error)}")
+            return BulkTask(index=index, line=line, problem=f"line {line} {_trouble(error)}")
         given_id = None
         if isinstance(value, dict) and value.keys() == {"id", "task"}:
             given_id, value = value["id"], value["task"]
@@ -120,5 +122,38 @@ class TaskFile:
         return BulkTask(index=index, line=line, id=given_id, text=task_text(value))
 
 
+class _LineError(ValueError):
+    """JSON that may mean two things, or no value: its text goes after the line's number."""
+
+
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
+    raise _LineError(f"holds {name}, which is not a JSON number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):  # 1e999 is legal JSON, but would leave as Infinity, which is not
+        raise _LineError(f"holds {digits[:32]}, which is out of range for a number")
+    return number
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _LineError(f"gives the key {twice[:64]!r} twice; keep one of the two")
+    return read
+
+
+def _trouble(error: Exception) -> str:
+    """What is wrong with a line, to stand after its number."""
+    if isinstance(error, _LineError):
+        return str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not UTF-8 text (its byte {error.start + 1}); save the file as UTF-8"
+    if isinstance(error, RecursionError):
+        return "is nested too deeply to be read"
+    if isinstance(error, json.JSONDecodeError):
+        return f"is not JSON (at character {error.pos + 1}: {error.msg}); write a string, an object or an array"
+    return f"is not JSON: {failure_line(error)}"

@@ -45,16 +45,31 @@ def test_a_line_becomes_a_task_with_its_text_and_its_id(tmp_path: Path, line: st
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{broken", "is not JSON"),
+        ("{broken", "is not JSON (at character 2"),
+        ('{"id": 1, "task": "a", "task": "b"}', "gives the key 'task' twice"),
+        ('{"a": {"b": 1, "b": 2}}', "gives the key 'b' twice"),
+        ("[1e999]", "holds 1e999, which is out of range"),
         ("5", "is 5, which is no task"),
         ("null", "is null, which is no task"),
         ('{"id": 3, "task": true}', "is true, which is no task"),
-        ("[NaN]", "NaN is not a JSON number"),
-        (b'"\xff"', "is not JSON"),
+        ("[NaN]", "holds NaN, which is not a JSON number"),
+        (b'"\xff"', "is not UTF-8 text (its byte 2)"),
         ("[" * 100_000, "is longer than 200 bytes"),
         ('"' + "a" * 300 + '"', "is longer than 200 bytes"),
     ],
-    ids=["cut off", "a number", "null", "an id and no task", "NaN", "not UTF-8", "deep", "long"],
+    ids=[
+        "cut off",
+        "a task twice",
+        "a key twice",
+        "too large a number",
+        "a number",
+        "null",
+        "an id and no task",
+        "NaN",
+        "not UTF-8",
+        "deep",
+        "long",
+    ],
 )
 def test_a_line_that_is_no_task_says_why_with_its_number(tmp_path: Path, line: bytes | str, words: str) -> None:
     task = task_file(tmp_path, '"before"', line, '"after"').read()
@@ -68,7 +83,7 @@ def test_json_that_is_nested_too_deeply_is_no_task(tmp_path: Path) -> None:
     path = tmp_path / "deep.jsonl"
     path.write_text("[" * 100_000 + "]" * 100_000 + '\n"after"\n')
     deep, after = TaskFile(path, longest_bytes=1_000_000).read()
-    assert "RecursionError" in deep.problem
+    assert "is nested too deeply" in deep.problem
     assert after.text == "after"
 
 
