@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symfonic_ray.agent.tokens import Tokens, read_tokens
 from symfonic_ray.delegation.context import RUN
+from symfonic_ray.kernel.tokens import Tokens, read_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

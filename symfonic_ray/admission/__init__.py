@@ -2,7 +2,7 @@
 
 from symfonic_ray.admission.eviction import ScopeUse, to_evict
 from symfonic_ray.admission.fair_queue import FairQueue
-from symfonic_ray.admission.ledger import Lease, TreeLedger
+from symfonic_ray.admission.ledger import Lease, Spent, TreeLedger
 from symfonic_ray.admission.limits import LimitError, PoolLimits, RunLimits
 from symfonic_ray.admission.placement import Placement
 from symfonic_ray.admission.replicas import desired_replicas
@@ -22,6 +22,7 @@ __all__ = [
     "RestartIntensity",
     "RunLimits",
     "ScopeUse",
+    "Spent",
     "TreeLedger",
     "desired_replicas",
     "to_evict",

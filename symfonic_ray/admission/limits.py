@@ -81,7 +81,8 @@ class RunLimits:
     max_delegations: int = 256
     """Hand-offs below one root."""
     max_tokens: int | None = None
-    """Model tokens below one root; None for no bound."""
+    """Model tokens below one root, as the answers of its hand-offs report them; None for no bound. Once so many were
+    used no further hand-off of the tree starts; what runs by then still ends, and counts."""
     max_seconds: float = 600.0
     """Seconds that a root's hand-off may take, its descendants included."""
     reserve_fraction: float = 0.1

@@ -21,8 +21,8 @@ from symfonic_ray.agent.model import ChatModel
 from symfonic_ray.agent.palette import ToolNameError
 from symfonic_ray.agent.responses import STOP_REASONS, AgentReport, AgentResponse
 from symfonic_ray.agent.stream import AgentStream
-from symfonic_ray.agent.tokens import Tokens
 from symfonic_ray.agent.untrusted import wrapped
+from symfonic_ray.kernel.tokens import Tokens
 
 __all__ = [
     "STOP_REASONS",

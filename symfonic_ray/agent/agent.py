@@ -20,7 +20,6 @@ from symfonic_ray.agent.model import ChatModel
 from symfonic_ray.agent.palette import checked_tools, descriptors_of, name_of
 from symfonic_ray.agent.responses import AgentResponse
 from symfonic_ray.agent.stream import AgentStream
-from symfonic_ray.agent.tokens import Tokens, usage_of
 from symfonic_ray.delegation import DelegationCapability, DelegationContext, Fleet, current_fleet
 from symfonic_ray.delegation.depth import coerce_depth
 from symfonic_ray.execution import (
@@ -33,6 +32,7 @@ from symfonic_ray.execution import (
     ToolExecutor,
 )
 from symfonic_ray.kernel import RunIdentity, new_run_id, run_identity
+from symfonic_ray.kernel.tokens import Tokens, usage_of
 
 MAX_HOPS = 16  # twice what a plan of a handful of steps takes; a run that needs more says so
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symfonic_ray.agent.events import DelegationEnded, DelegationStarted, Tell
-from symfonic_ray.agent.tokens import Tokens, read_tokens
 from symfonic_ray.agent.untrusted import wrapped
 from symfonic_ray.delegation import (
     DelegationCapability,
@@ -20,6 +19,7 @@ from symfonic_ray.delegation import (
 from symfonic_ray.delegation.names import LIST_AGENTS, RUN_AGENT
 from symfonic_ray.delegation.values import shown
 from symfonic_ray.execution import Tool, ToolDescriptor
+from symfonic_ray.kernel.tokens import Tokens, read_tokens
 
 _FROM_THE_CHILD = (DelegationOutcome.DELIVERED, DelegationOutcome.CHILD_FAILED)
 

@@ -16,7 +16,6 @@ from symfonic_ray.agent.model import asked, name_of_model
 from symfonic_ray.agent.palette import offered
 from symfonic_ray.agent.replies import ModelReply, read_reply
 from symfonic_ray.agent.responses import AgentReport
-from symfonic_ray.agent.tokens import Tokens
 from symfonic_ray.execution import (
     BindingResult,
     ExecutionReport,
@@ -26,6 +25,7 @@ from symfonic_ray.execution import (
     ToolExecutor,
     ToolProgress,
 )
+from symfonic_ray.kernel.tokens import Tokens
 
 CUT_SHORT = "the run was ended before this call was answered; whether it took effect is not known"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symfonic_ray.agent.messages import text_of
-from symfonic_ray.agent.tokens import Tokens, read_tokens
 from symfonic_ray.execution import ToolCall
+from symfonic_ray.kernel.tokens import Tokens, read_tokens
 
 # LangChain parses what it can of streamed arguments and so makes whole calls of broken ones: its chunks hold the text.
 _STREAMED_CALLS = "tool_call_chunks"

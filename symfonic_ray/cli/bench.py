@@ -66,7 +66,10 @@ def _measure(
     quick: bool,
     address: str | None,
 ) -> ExitCode:
-    from symfonic_ray.bench import WorkItem, catalogue, chart, chosen, run_bench, table
+    from symfonic_ray.bench.bench import run_bench
+    from symfonic_ray.bench.catalogue import WorkItem, catalogue, chosen
+    from symfonic_ray.bench.chart import chart
+    from symfonic_ray.bench.table import table
     from symfonic_ray.cluster import ClusterUnreachableError
 
     try:

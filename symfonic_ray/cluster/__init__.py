@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from symfonic_ray.admission import LimitError, Placement, PoolLimits, RunLimits
+    from symfonic_ray.admission import LimitError, Placement, PoolLimits, RunLimits, Spent
     from symfonic_ray.cluster.connection import Cluster, ClusterUnreachableError
     from symfonic_ray.cluster.fan_out import FanOut, FanOutReport
     from symfonic_ray.cluster.fleet import ScopedFleet
@@ -37,6 +37,7 @@ _HOMES = {
     "ScopeStats": "symfonic_ray.cluster.pool_stats",
     "ScopedFleet": "symfonic_ray.cluster.fleet",
     "ScopedPool": "symfonic_ray.cluster.scoped_pool",
+    "Spent": "symfonic_ray.admission",
     "StopReceipt": "symfonic_ray.cluster.stop_receipt",
     "WithheldValue": "symfonic_ray.cluster.tool_result",
     "current_fleet": "symfonic_ray.delegation.fleet",
@@ -58,6 +59,7 @@ __all__ = [
     "ScopeStats",
     "ScopedFleet",
     "ScopedPool",
+    "Spent",
     "StopReceipt",
     "WithheldValue",
     "current_fleet",

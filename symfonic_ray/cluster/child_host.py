@@ -11,7 +11,9 @@ import os
 import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from symfonic_ray.cluster.batch_deadline import BatchDeadline
@@ -55,14 +57,14 @@ class ChildHost:
         self._timer = DeadlineTimer(self._loop)
         self._title = ProcessTitle(self._loop, titles)
         contain_exits(self._loop)
+        self._loop.call_soon(_host_fleet)  # while it is blank: a binding is waited for
         self._loop.set_default_executor(ThreadPoolExecutor(BLOCKING_RUNS, thread_name_prefix="child"))
 
     # ---- work group
 
     async def bind(self, binding: HostBinding) -> tuple[int, tuple[BuildFailure, ...]]:
         """Build this host's children; gives its process id and what could not be built."""
-        from symfonic_ray.cluster.host_fleet import fleet_inside  # it imports the runner, which blank hosts can spare
-
+        fleet_inside = _host_fleet().fleet_inside
         if self._binding is not None:
             return os.getpid(), (BuildFailure("", "scope_mismatch", "this host is bound already"),)
         self._binding = binding
@@ -304,6 +306,11 @@ class ChildHost:
         """Do ``work`` on the other loop; ``TimeoutError`` when that loop does not get to it in time."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         return await asyncio.wait_for(asyncio.wrap_future(future), bound_seconds)
+
+
+def _host_fleet() -> ModuleType:
+    """The room of a host's own hand-offs, imported after the process has said that it is up."""
+    return import_module("symfonic_ray.cluster.host_fleet")
 
 
 def _import_from(places: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from symfonic_ray.admission import Lease, RestartHistory, RestartIntensity, TreeLedger
+from symfonic_ray.admission import Lease, RestartHistory, RestartIntensity, Spent, TreeLedger
 from symfonic_ray.cluster.birth import Birth, Places
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.seats import ScopeSeats
@@ -132,10 +132,15 @@ class FleetController:
         seats = self._scopes.get(scope_key)
         return seats is None or await seats.shrink(plan.child(child).group, generation)
 
-    async def lease(self, scope_key: str, root_run_id: str, wanted: int) -> Lease:
-        """Reserve hand-offs below one root of a scope."""
+    async def lease(self, scope_key: str, root_run_id: str, wanted: int, tokens: int = 0) -> Lease:
+        """Reserve hand-offs below one root of a scope, and note the tokens that were used there."""
         assert self._ledger is not None, "take() comes first"
-        return self._ledger.lease(scope_key, root_run_id, wanted, now=time.monotonic())
+        return self._ledger.lease(scope_key, root_run_id, wanted, now=time.monotonic(), tokens=tokens)
+
+    async def spent(self, scope_key: str, root_run_id: str) -> Spent:
+        """What a tree has spent below its root."""
+        assert self._ledger is not None, "take() comes first"
+        return self._ledger.spent(scope_key, root_run_id)
 
     async def stop_tree(self, scope_key: str, root_run_id: str) -> StopReceipt:
         """Stop every run of one tree of a scope, and let none of it start any more."""

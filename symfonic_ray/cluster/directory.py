@@ -11,13 +11,13 @@ from collections import OrderedDict, defaultdict
 from dataclasses import replace
 from typing import Any
 
-from symfonic_ray.admission import Lease, desired_replicas
+from symfonic_ray.admission import Lease, Spent, desired_replicas
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.courier import Courier
 from symfonic_ray.cluster.deadline_timer import DeadlineTimer
 from symfonic_ray.cluster.envelope import Address
 from symfonic_ray.cluster.gate import Gate
-from symfonic_ray.cluster.leases import Leases, own_ledger
+from symfonic_ray.cluster.leases import Leases, OwnLedger
 from symfonic_ray.cluster.local_runs import LocalRuns
 from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.stop_receipt import StopReceipt
@@ -81,8 +81,8 @@ class Directory:
         self._reports: dict[HostLink, asyncio.Future[None]] = {}
         self.timer = DeadlineTimer(asyncio.get_running_loop())
         """Of the deadlines of this scope's hand-offs."""
-        self._own_ledger = own_ledger(scope_key, plan.run_limits)
-        self.leases = Leases(self._lease)
+        self._own_ledger = OwnLedger(scope_key, plan.run_limits)
+        self.leases = Leases(self._lease, limits_tokens=plan.run_limits.max_tokens is not None)
         """Of the hand-offs that runs of this process start."""
         self.stopped_trees: OrderedDict[str, None] = OrderedDict()
         """Roots of the trees that were stopped from here."""
@@ -217,13 +217,23 @@ class Directory:
                 if not await self._heard(asked, graces + START_MARGIN_SECONDS):  # it works for another caller
                     self._links.pop(child, None)
 
-    async def _lease(self, root_run_id: str, wanted: int) -> Lease:
+    async def _lease(self, root_run_id: str, wanted: int, tokens: int) -> Lease:
         if self._controller is None:  # no child of this pool needs a host
-            return await self._own_ledger(root_run_id, wanted)
-        lease: Lease = await self._heard(
-            self._controller.lease.remote(self.scope_key, root_run_id, wanted), LEASE_SECONDS
-        )
+            return await self._own_ledger.ask(root_run_id, wanted, tokens)
+        asked = self._controller.lease.remote(self.scope_key, root_run_id, wanted, tokens)
+        lease: Lease = await self._heard(asked, LEASE_SECONDS)
         return lease
+
+    async def spent(self, root_run_id: str) -> Spent:
+        """What a tree has spent.
+
+        Raises:
+            HandOffFault: ``controller_lost`` or ``timeout``.
+        """
+        if self._controller is None:
+            return self._own_ledger.spent(root_run_id)
+        spent: Spent = await self._heard(self._controller.spent.remote(self.scope_key, root_run_id), CONTROL_SECONDS)
+        return spent
 
     async def stop_tree(self, root_run_id: str) -> StopReceipt:
         """Stop every run of one tree, wherever in the scope it runs, and let none of it start any more.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from typing import Any
 
+from symfonic_ray.admission import Spent
 from symfonic_ray.cluster.blueprint import PoolPlan
 from symfonic_ray.cluster.directory import Directory
 from symfonic_ray.cluster.fan_out import FanOut, Launch, Launched
@@ -112,6 +113,17 @@ class ScopedFleet:
             raise RuntimeError("a run asked to stop a tree; only who holds the scope may: call it where pool.scope is")
         assert self._directory is not None, "the fleet was never equipped"
         return await self._directory.stop_tree(root_run_id)
+
+    async def spent(self, root_run_id: str) -> Spent:
+        """What a tree of runs has spent below its root, over all processes: hand-offs, and tokens of their answers.
+
+        The root's own usage is in its record. A tree that is unknown, or was long ago, has spent nothing.
+
+        Raises:
+            HandOffFault: ``controller_lost`` or ``timeout``.
+        """
+        assert self._directory is not None, "the fleet was never equipped"
+        return await self._directory.spent(root_run_id)
 
     def _launcher(self) -> Launch:
         """What starts the hand-offs of a fan-out: without tasks of their own where nobody watches them one by one."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from symfonic_ray.admission import Lease, RunLimits, TreeLedger
+from symfonic_ray.admission import Lease, RunLimits, Spent, TreeLedger
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import DelegationOutcome
+from symfonic_ray.kernel.tokens import read_tokens
 
 REMEMBERED_TREES = 10_000  # a tree that is forgotten here only asks again
 
-Ask = Callable[[str, int], Awaitable[Lease]]
-"""Asks for so many hand-offs below a root."""
+Ask = Callable[[str, int, int], Awaitable[Lease]]
+"""Asks for so many hand-offs below a root, and tells how many tokens were used since the last time."""
 
 
 @dataclass(slots=True)
@@ -31,6 +33,8 @@ class _Tree:
     spare: int = 0
     """Reserved for hand-offs that never left this process."""
     refused: Lease | None = None
+    used: int = 0
+    """Tokens that the ledger has not heard of."""
 
 
 class Leases:
@@ -38,10 +42,12 @@ class Leases:
 
     Args:
         ask: how the ledger is asked.
+        limits_tokens: whether trees have a limit of tokens. Then every hand-off asks, since others may have used them.
     """
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, *, limits_tokens: bool = False) -> None:
         self._ask = ask
+        self._limits_tokens = limits_tokens
         self._trees: OrderedDict[str, _Tree] = OrderedDict()
 
     async def take(self, root_run_id: str) -> None:
@@ -53,7 +59,7 @@ class Leases:
         tree = self._trees.setdefault(root_run_id, _Tree())
         self._trees.move_to_end(root_run_id)
         self._forget()
-        if tree.spare:
+        if tree.spare and not self._limits_tokens:
             tree.spare -= 1
             return
         if tree.refused is not None:
@@ -64,6 +70,20 @@ class Leases:
             tree.asking = asyncio.create_task(self._asked(root_run_id, tree))
         await granted
 
+    def settle(self, root_run_id: str, usage: Any) -> None:
+        """Count what an answer below a root says it used, its own part where it tells one: the rest was told before.
+
+        Args:
+            usage: any provider's form; Any because a child writes it.
+        """
+        own = usage.get("own") if isinstance(usage, Mapping) else None
+        tokens = read_tokens(usage if own is None else own).total_tokens
+        if tokens:
+            tree = self._trees.setdefault(root_run_id, _Tree())
+            tree.used += tokens
+            if tree.asking is None:
+                tree.asking = asyncio.create_task(self._asked(root_run_id, tree))
+
     def give_back(self, root_run_id: str) -> None:
         """One that was taken was not used: its hand-off never left. The next one here may have it."""
         if (tree := self._trees.get(root_run_id)) is not None:
@@ -73,14 +93,18 @@ class Leases:
         await asyncio.sleep(0)  # those of the same tick ask together
         waiting: list[asyncio.Future[None]] = []
         try:
-            while tree.waiting:
-                waiting, tree.waiting = _served(tree.waiting, tree), []
-                if not waiting:
+            while tree.waiting or tree.used:
+                unserved = tree.waiting if self._limits_tokens else _served(tree.waiting, tree)
+                waiting, tree.waiting = [one for one in unserved if not one.done()], []
+                if not waiting and not tree.used:
                     continue
-                lease = await self._ask(root_run_id, len(waiting))
-                if lease.granted < len(waiting):
+                used = tree.used
+                wanted = max(0, len(waiting) - tree.spare)
+                lease = await self._ask(root_run_id, wanted, used)
+                tree.used -= used
+                if lease.granted < wanted or lease.out_of_tokens:
                     tree.refused = lease
-                tree.spare += lease.granted
+                tree.spare = 0 if lease.out_of_tokens else tree.spare + lease.granted
                 for one in _served(waiting, tree):
                     one.set_exception(_refusal(lease))
         except Exception as fault:
@@ -109,19 +133,26 @@ def _served(waiting: list[asyncio.Future[None]], tree: _Tree) -> list[asyncio.Fu
     return waiting[served:]
 
 
-def own_ledger(scope_key: str, limits: RunLimits) -> Ask:
+class OwnLedger:
     """A ledger in this process, for a pool that needs no other one and so has no controller."""
-    ledger = TreeLedger(limits)
 
-    async def ask(root_run_id: str, wanted: int) -> Lease:
-        return ledger.lease(scope_key, root_run_id, wanted, now=time.monotonic())
+    def __init__(self, scope_key: str, limits: RunLimits) -> None:
+        self._scope_key = scope_key
+        self._ledger = TreeLedger(limits)
 
-    return ask
+    async def ask(self, root_run_id: str, wanted: int, tokens: int) -> Lease:
+        """As the controller is asked."""
+        return self._ledger.lease(self._scope_key, root_run_id, wanted, now=time.monotonic(), tokens=tokens)
+
+    def spent(self, root_run_id: str) -> Spent:
+        """What a tree has spent."""
+        return self._ledger.spent(self._scope_key, root_run_id)
 
 
 def _refusal(lease: Lease) -> HandOffFault:
-    words = (
-        f"this tree of runs may make {lease.limit} hand-offs (max_delegations) and {lease.left} are left; "
-        "nothing was run: answer with what is there"
-    )
+    if lease.out_of_tokens:
+        words = f"this tree of runs may use {lease.token_limit} tokens (max_tokens) and has used {lease.tokens}"
+    else:
+        words = f"this tree of runs may make {lease.limit} hand-offs (max_delegations) and {lease.left} are left"
+    words += "; nothing was run: answer with what is there"
     return HandOffFault("budget", words, outcome=DelegationOutcome.REFUSED_BUDGET)

@@ -16,6 +16,7 @@ from symfonic_ray.cluster.leases import Leases
 from symfonic_ray.cluster.local_runs import LocalRun, LocalRuns
 from symfonic_ray.cluster.turns import Turns
 from symfonic_ray.delegation.adapted import AdaptedChild
+from symfonic_ray.delegation.answers import usage_of
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.lockdown import SeeThrough
 from symfonic_ray.kernel import Ambient, current_deadline
@@ -98,7 +99,10 @@ class LocalChild(SeeThrough):
                 if run.why:
                     raise HandOffFault("cancelled", f"{run.why}; {how}")
                 raise HandOffFault("timeout", f"no answer within {about(seconds)} seconds; {how}")
-            return running.result()
+            response = running.result()
+            if parent_run_id is not None:
+                self._leases.settle(root_run_id or parent_run_id, usage_of(response))
+            return response
         except asyncio.CancelledError:
             running.cancel()
             await asyncio.wait((running,), timeout=UNWIND_SECONDS)

@@ -18,7 +18,6 @@ from symfonic_ray.delegation.errors import ChildBuildError, ChildDeclarationErro
 
 KEY_BYTES = 32
 
-_NOT_YET_RUN = ("max_tokens",)
 _OF_THE_HOST = ("num_cpus", "num_gpus", "memory", "resources", "label_selector", "runtime_env", "replicas", "lazy")
 
 
@@ -39,9 +38,8 @@ def pool_plan(
         TypeError: for a declaration of no known form.
         DuplicateChildError, ChildDeclarationError: for children that cannot stand together.
         ChildBuildError: reason ``unpicklable``, with the path to the member in the way.
-        LimitError: for a placement of nobody, or a setting that this version does not keep yet.
+        LimitError: for limits that contradict one another.
     """
-    _refuse_what_is_not_kept(run_limits)
     _check_children(declared, placements)
     specs = tuple(child for child in declared if isinstance(child, ChildSpec))
     plans = planned(specs, parent_config=parent_config, parent_provider=parent_provider)
@@ -116,14 +114,6 @@ def _check_children(declared: tuple[ChildDeclaration, ...], placements: Mapping[
                 raise ChildDeclarationError(
                     name, f"delegates to {target!r}, and no such child is declared; known: {_known(names)}"
                 )
-
-
-def _refuse_what_is_not_kept(run_limits: RunLimits) -> None:
-    """A limit that is set and not kept would be a promise broken in silence."""
-    for field_name in _NOT_YET_RUN:
-        given = getattr(run_limits, field_name)
-        if given != getattr(RunLimits(), field_name):
-            raise LimitError(field_name, repr(given), "its default: this version does not keep it")
 
 
 def _check_shared_hosts(children: tuple[ChildBlueprint, ...], limits: PoolLimits) -> None:

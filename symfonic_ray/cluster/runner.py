@@ -275,6 +275,8 @@ class RemoteChild:
         """
         for record in reply.records:
             self._keep(record)
+        if reply.usage is not None and hand_off.row.parent_run_id is not None:
+            self.directory.leases.settle(hand_off.row.root_run_id, reply.usage)
         if reply.reason == "timeout":
             raise self._timed_out(hand_off, "it was stopped")
         if reply.reason == "shutting_down" and self.directory.closed:

@@ -120,6 +120,11 @@ def _error_line(value: object) -> str:
         return f"a {type(value).__name__} that cannot be printed"
 
 
+def usage_of(response: object) -> Mapping[str, Any] | None:
+    """What a response says it used, as plain JSON data; None when it tells nothing readable."""
+    return response.usage if isinstance(response, HandOffReply) else _usage(_read(response, "usage"))
+
+
 def _usage(value: object) -> Mapping[str, Any] | None:
     if value is None:
         return None

@@ -9,8 +9,8 @@ import pytest
 
 from symfonic_ray.agent import Tokens
 from symfonic_ray.agent.replies import read_reply
-from symfonic_ray.agent.tokens import read_tokens, usage_of
 from symfonic_ray.execution import ToolCall
+from symfonic_ray.kernel.tokens import read_tokens, usage_of
 
 CALL = ToolCall("c1", "echo", {"value": 1})
 ROW = {"id": "c1", "name": "echo", "args": {"value": 1}}

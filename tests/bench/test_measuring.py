@@ -12,11 +12,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from symfonic_ray.bench import catalogue, chart, chosen, table
+from symfonic_ray.bench.catalogue import catalogue, chosen
+from symfonic_ray.bench.chart import chart
 from symfonic_ray.bench.comparison import Comparison, Spread, in_turns
 from symfonic_ray.bench.fan_outs import ideal_seconds
 from symfonic_ray.bench.processes import cpu_seconds, parent_pid, proportional_bytes, resident_bytes, titled
 from symfonic_ray.bench.round_trips import _rate_and_cpu
+from symfonic_ray.bench.table import table
 
 PROMISED = {
     "round_trip_1",

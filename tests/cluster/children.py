@@ -519,3 +519,20 @@ def noted(scope: Any) -> Child:
         return "slept"
 
     return Child(scope, answer)
+
+
+def spender(scope: Any) -> Child:
+    """Hands on one after the other as its task, a JSON list of [name, task], says; answers with the reasons.
+
+    A task that is a number is answered with a usage of so many tokens.
+    """
+
+    async def answer(child: Child, query: str, told: dict[str, Any]) -> Any:
+        task = json.loads(query)
+        if isinstance(task, int):
+            return {"final_response": "spent", "usage": {"total_tokens": task}}
+        fleet = current_fleet()
+        reasons = [(await fleet.delegate(name, json.dumps(inner))).reason for name, inner in task]
+        return {"final_response": json.dumps(reasons), "usage": {"total_tokens": 1}}
+
+    return Child(scope, answer)

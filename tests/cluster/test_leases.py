@@ -20,13 +20,20 @@ class Ledger:
         self.left = limit
         self.seconds = seconds
         self.asked: list[int] = []
+        self.tokens = 0
+        self.token_limit: int | None = None
 
-    async def ask(self, root_run_id: str, wanted: int) -> Lease:
+    async def ask(self, root_run_id: str, wanted: int, tokens: int) -> Lease:
+        self.tokens += tokens
         self.asked.append(wanted)
         await asyncio.sleep(self.seconds)
         granted = min(wanted, self.left)
         self.left -= granted
-        return Lease(granted=granted, limit=self.limit, left=self.left)
+        if self.token_limit is not None and self.tokens >= self.token_limit:
+            granted = 0
+        return Lease(
+            granted=granted, limit=self.limit, left=self.left, tokens=self.tokens, token_limit=self.token_limit
+        )
 
 
 async def test_those_that_wait_together_ask_once_and_the_refusal_is_remembered() -> None:
@@ -81,13 +88,70 @@ async def test_a_ledger_that_cannot_be_asked_admits_nobody_and_is_asked_again_la
     working = Ledger(1)
     broken = True
 
-    async def ask(root_run_id: str, wanted: int) -> Lease:
+    async def ask(root_run_id: str, wanted: int, tokens: int) -> Lease:
         if broken:
             raise HandOffFault("controller_lost", "gone")
-        return await working.ask(root_run_id, wanted)
+        return await working.ask(root_run_id, wanted, tokens)
 
     leases = Leases(ask)
     outcomes = await asyncio.gather(*(leases.take("root") for _ in range(3)), return_exceptions=True)
     assert [str(outcome) for outcome in outcomes] == ["controller_lost: gone"] * 3
     broken = False
     await leases.take("root")
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"total_tokens": 7}, 7),
+        ({"input_tokens": 3, "output_tokens": 2}, 5),
+        ({"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 9}, 9),
+        ({"total_tokens": 90, "own": {"total_tokens": 7}}, 7),  # the rest was told by those below it
+        ({"total_tokens": -4}, 0),
+        ({"total_tokens": "many"}, 0),
+        ({}, 0),
+        (None, 0),
+    ],
+)
+async def test_what_an_answer_used_is_told_once_and_by_its_own_part(usage: object, tokens: int) -> None:
+    ledger = Ledger(5)
+    leases = Leases(ledger.ask)
+    leases.settle("root", usage)
+    await leases.take("root")
+    await asyncio.sleep(0.01)
+    assert ledger.tokens == tokens
+    assert sum(ledger.asked) == 1
+
+
+async def test_where_tokens_are_limited_every_hand_off_asks_since_others_may_have_used_them() -> None:
+    ledger = Ledger(100)
+    ledger.token_limit = 10
+    leases = Leases(ledger.ask, limits_tokens=True)
+    await leases.take("root")
+    leases.give_back("root")
+    ledger.tokens = 9  # by another process
+    await leases.take("root")
+    leases.settle("root", {"total_tokens": 1})
+    with pytest.raises(HandOffFault, match=r"10 tokens \(max_tokens\) and has used 10"):
+        await leases.take("root")
+    asked = len(ledger.asked)
+    with pytest.raises(HandOffFault, match="max_tokens"):
+        await leases.take("root")
+    assert len(ledger.asked) == asked
+
+
+async def test_tokens_that_the_ledger_could_not_be_told_are_told_the_next_time() -> None:
+    working = Ledger(5)
+    broken = True
+
+    async def ask(root_run_id: str, wanted: int, tokens: int) -> Lease:
+        if broken:
+            raise HandOffFault("timeout", "no answer")
+        return await working.ask(root_run_id, wanted, tokens)
+
+    leases = Leases(ask)
+    leases.settle("root", {"total_tokens": 4})
+    await asyncio.sleep(0.01)
+    broken = False
+    await leases.take("root")
+    assert working.tokens == 4

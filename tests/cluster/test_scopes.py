@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from symfonic_ray.cluster import ChildBuildError, LimitError, Placement, PoolClosedError, PoolLimits, RunLimits
+from symfonic_ray.cluster import ChildBuildError, LimitError, Placement, PoolClosedError, PoolLimits
 from symfonic_ray.delegation import ChildDeclarationError, DelegationOutcome, DuplicateChildError, ScopedChild
 from symfonic_ray.kernel import ScopeError
 from tests.cluster.conftest import PoolMaker, alive, child, host_titles, hosts, until
@@ -318,10 +318,9 @@ async def test_a_pool_that_is_not_open_says_so(open_pool: PoolMaker) -> None:
             },
             LimitError,
         ),
-        ({"run_limits": RunLimits(max_tokens=5)}, LimitError),
         ({"journal": "file"}, TypeError),
     ],
-    ids=["placement of nobody", "delegates to nobody", "too few hosts", "one process, two wishes", "tokens", "journal"],
+    ids=["placement of nobody", "delegates to nobody", "too few hosts", "one process, two wishes", "journal"],
 )
 async def test_what_a_pool_cannot_keep_is_refused_before_anything_starts(
     open_pool: PoolMaker, options: dict[str, Any], error: type[Exception]

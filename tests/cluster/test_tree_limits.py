@@ -86,3 +86,29 @@ async def test_a_run_cannot_put_its_children_into_another_tree(open_pool: PoolMa
     told = json.loads(record.message)
     assert told["roots"] == [record.run_id] * 2
     assert told["refused"] == ["budget"] * 2
+
+
+async def test_a_tree_that_has_used_its_tokens_starts_nothing_more_in_any_process(open_pool: PoolMaker) -> None:
+    placement = Placement(delegates_to=("spender",), concurrency=8)
+    pool = await open_pool("spender", placements={"spender": placement}, run_limits=RunLimits(max_tokens=100))
+    async with pool.scope("acme") as fleet:
+        inner = [["spender", 40]] * 2
+        record = await fleet.delegate("spender", json.dumps([["spender", inner], ["spender", 40], *inner, *inner]))
+        assert json.loads(record.message) == ["", "", "budget", "budget", "budget", "budget"]
+        spent = await fleet.spent(record.root_run_id)
+        assert (spent.delegations, spent.tokens) == (4, 121)  # 2 * 40 and 1 of the inner run, 40 of the next
+        assert (await fleet.delegate("spender", "1")).outcome.delivered  # a tree of its own
+
+
+async def test_a_refusal_for_tokens_says_so_also_for_a_child_of_this_process(open_pool: PoolMaker) -> None:
+    class Talker:
+        async def run(self, query: str) -> dict[str, object]:
+            return {"final_response": "well", "usage": {"input_tokens": 6, "output_tokens": 4}}
+
+    talker = PrebuiltChild(name="talker", description="talks", agent=Talker())
+    pool = await open_pool(talker, run_limits=RunLimits(max_tokens=15))
+    async with pool.scope("acme") as fleet, fleet.delegation.run_scope(depth=0, identity=new_root()):
+        records = [await fleet.delegate("talker", "x") for _ in range(4)]
+        assert [record.reason for record in records] == ["", "", "budget", "budget"]
+        assert "may use 15 tokens (max_tokens) and has used 20" in records[2].message
+        assert records[2].outcome is DelegationOutcome.REFUSED_BUDGET
