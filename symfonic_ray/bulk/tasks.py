@@ -122,18 +122,18 @@ class TaskFile:
         return BulkTask(index=index, line=line, id=given_id, text=task_text(value))
 
 
-class _LineError(ValueError):
+class AmbiguousLineError(ValueError):
     """JSON that may mean two things, or no value: its text goes after the line's number."""
 
 
 def _no_number(name: str) -> NoReturn:
-    raise _LineError(f"holds {name}, which is not a JSON number")
+    raise AmbiguousLineError(f"holds {name}, which is not a JSON number")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):  # 1e999 is legal JSON, but would leave as Infinity, which is not
-        raise _LineError(f"holds {digits[:32]}, which is out of range for a number")
+        raise AmbiguousLineError(f"holds {digits[:32]}, which is out of range for a number")
     return number
 
 
@@ -142,13 +142,13 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(read) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _LineError(f"gives the key {twice[:64]!r} twice; keep one of the two")
+        raise AmbiguousLineError(f"gives the key {twice[:64]!r} twice; keep one of the two")
     return read
 
 
 def _trouble(error: Exception) -> str:
     """What is wrong with a line, to stand after its number."""
-    if isinstance(error, _LineError):
+    if isinstance(error, AmbiguousLineError):
         return str(error)
     if isinstance(error, UnicodeDecodeError):
         return f"is not UTF-8 text (its byte {error.start + 1}); save the file as UTF-8"

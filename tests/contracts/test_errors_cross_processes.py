@@ -71,6 +71,7 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "RowFilterError": ("colour=red", "there is no 'colour'"),
     "RunStoreError": ("runs.db", "it is a database of another program"),
     "UnreadableArgumentsError": ("are cut off",),
+    "AmbiguousLineError": ("gives the key 'task' twice",),
     "DuplicateToolError": ("search",),
     "StalledError": (1000.5,),
     "ProcessLostError": (Fault("actor_died", "the child's process ended"),),
