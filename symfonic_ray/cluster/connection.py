@@ -20,6 +20,7 @@ import ray
 from symfonic_ray.admission import Placement, PoolLimits, RunLimits
 from symfonic_ray.cluster.ray_thread import RayThread
 from symfonic_ray.cluster.scoped_pool import ScopedPool
+from symfonic_ray.cluster.termination import Termination
 from symfonic_ray.delegation.declarations import ChildDeclaration
 from symfonic_ray.kernel.text import failure_line
 
@@ -52,6 +53,7 @@ class Cluster:
         self._log_level = log_level
         self._owned = False
         self._joined = False
+        self._termination = Termination()
         self._environment: dict[str, str | None] = {}
         self._thread = RayThread()
 
@@ -87,6 +89,7 @@ class Cluster:
         except BaseException:
             await self._left()
             raise
+        self._termination.install()
         return self
 
     async def __aexit__(
@@ -187,6 +190,7 @@ class Cluster:
         self._joined = True
 
     async def _left(self) -> None:
+        self._termination.restore()
         try:
             if self._owned or self._joined:
                 self._owned = self._joined = False

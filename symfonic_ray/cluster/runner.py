@@ -29,7 +29,8 @@ from symfonic_ray.kernel.text import about
 
 STOP_GRACE_SECONDS = 0.5  # cancelled code gets so long to leave; then its host is killed
 ANSWER_GRACE_SECONDS = 0.25  # past the deadline, for the host's own word that time ran out
-CONTROL_MARGIN_SECONDS = 0.5
+OVERDUE_GRACE_SECONDS = 0.1  # on top of what the host itself has given it since its deadline
+CONTROL_MARGIN_SECONDS = 0.4
 RUN_ID_CHARACTERS = 128
 _STOPPED = "its tree of runs was stopped; it was not run"
 NOT_RUN = ("shutting_down", "frozen")  # a host's reasons that another try may overcome
@@ -302,7 +303,7 @@ class RemoteChild:
     async def lost(self, link: HostLink, error: Exception, hand_off: HandOff) -> HandOffFault:
         """The fault that stands for an answer that will not come, once its work was stopped or its host replaced."""
         if isinstance(error, OverdueError):
-            return self._timed_out(hand_off, await self.stop(link, hand_off))
+            return self._timed_out(hand_off, await self.stop(link, hand_off, OVERDUE_GRACE_SECONDS))
         if self.directory.closed:
             return hand_off.fault("cancelled", "the scope was closed while the child worked")
         cause = getattr(error, "cause", None) or error  # Ray's own words on it are a remote traceback
@@ -323,13 +324,13 @@ class RemoteChild:
                     return hand_off.fault(lost.reason, lost.message)
         return hand_off.fault(fault.reason, fault.words)
 
-    async def stop(self, link: HostLink, hand_off: HandOff) -> str:
+    async def stop(self, link: HostLink, hand_off: HandOff, grace_seconds: float = STOP_GRACE_SECONDS) -> str:
         """Stop one call where it runs, or kill its host; what became of it, in words."""
         if link.courier.withdraw(hand_off):
             return "it had not left yet"
         try:
-            async with asyncio.timeout(STOP_GRACE_SECONDS + CONTROL_MARGIN_SECONDS):
-                running = await link.courier.stop(hand_off.row.call_id, STOP_GRACE_SECONDS)
+            async with asyncio.timeout(grace_seconds + CONTROL_MARGIN_SECONDS):
+                running = await link.courier.stop(hand_off.row.call_id, grace_seconds)
         except TimeoutError:
             running = True
         except CallLostError:
