@@ -7,14 +7,18 @@ Hand-offs do not pass through here.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import time
+from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from symfonic_ray.admission import Lease, RestartHistory, RestartIntensity, Spent, TreeLedger
 from symfonic_ray.cluster.birth import Birth, Places
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
+from symfonic_ray.cluster.fault_log import KEPT_EVENTS, EventKind, HostEvent
 from symfonic_ray.cluster.seats import ScopeSeats
 from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.delegation.values import TeardownReport
@@ -27,14 +31,17 @@ class ScopeCount:
     """What lives for one scope."""
 
     hosts: int
+    quarantined: dict[str, str]
+    """Children that are not started for a while, with why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerCount:
-    """What lives in a pool."""
+    """What lives in a pool, and what befell its hosts."""
 
     warm_hosts: int
     scopes: dict[str, ScopeCount]
+    events: tuple[HostEvent, ...] = ()
 
 
 class FleetController:
@@ -54,6 +61,8 @@ class FleetController:
         self._histories: dict[tuple[str, str], RestartHistory] = {}
         self._closing: dict[str, asyncio.Task[TeardownReport]] = {}
         self._frozen: tuple[bool, frozenset[str]] = (False, frozenset())
+        self._events: deque[HostEvent] = deque(maxlen=KEPT_EVENTS)
+        self._numbers = itertools.count(1)
 
     async def take(self, plan: PoolPlan) -> int:
         """Take over a pool; gives this process's id."""
@@ -96,6 +105,7 @@ class FleetController:
                 birth,
                 returning=returning,
                 history_of=lambda group: self._history(scope_key, group),
+                note=partial(self._note, scope_key),
             )
             seats.frozen = self._is_frozen(scope_key)
         failures = await seats.compose()
@@ -208,11 +218,26 @@ class FleetController:
         await birth.warm.close()
         return dict(zip(keys, reports, strict=True))
 
-    async def stats(self) -> ControllerCount:
-        """What lives now."""
+    async def stats(self, heard: int = 0) -> ControllerCount:
+        """What lives now, and what befell hosts after the event with the number ``heard``."""
         _, birth = self._taken()
-        scopes = {key: ScopeCount(hosts=seats.hosts) for key, seats in self._scopes.items()}
-        return ControllerCount(warm_hosts=birth.warm.ready, scopes=scopes)
+        while self._events and self._events[0].number <= heard:
+            self._events.popleft()
+        scopes = {key: ScopeCount(seats.hosts, seats.quarantined) for key, seats in self._scopes.items()}
+        return ControllerCount(warm_hosts=birth.warm.ready, scopes=scopes, events=tuple(self._events))
+
+    def _note(self, scope_key: str, kind: EventKind, child: str, generation: int, why: str) -> None:
+        self._events.append(
+            HostEvent(
+                number=next(self._numbers),
+                kind=kind,
+                scope_key=scope_key,
+                child=child,
+                generation=generation,
+                why=why,
+                at=time.time(),
+            )
+        )
 
     def _taken(self) -> tuple[PoolPlan, Birth]:
         assert self._plan is not None, "take() comes first"

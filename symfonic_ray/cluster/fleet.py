@@ -26,13 +26,16 @@ from symfonic_ray.delegation.values import DelegationOutcome, DelegationRecord
 from symfonic_ray.kernel import Deadline, deadline
 
 Listener = Callable[[HandOffEvent], None]
+Ended = Callable[[DelegationRecord], None]
+"""Hears of every hand-off that has ended; must not raise."""
 
 
 class ScopedFleet:
     """One scope's children. Made by ``pool.scope(...)``, or found by ``current_fleet()`` inside a run."""
 
-    def __init__(self, plan: PoolPlan, scope: Any, scope_key: str) -> None:
+    def __init__(self, plan: PoolPlan, scope: Any, scope_key: str, *, ended: Ended | None = None) -> None:
         self._plan = plan
+        self._ended = ended
         self._listeners: list[Listener] = []
         self._delegation: DelegationCapability | None = None
         self._directory: Directory | None = None
@@ -52,7 +55,7 @@ class ScopedFleet:
         limits = self._plan.limits
         self._delegation = DelegationCapability(
             roster=roster,
-            tools=DelegationTools(roster=roster, depth=depth, context=context),
+            tools=DelegationTools(roster=roster, depth=depth, context=context, ended=self._ended),
             lifecycle=ChildLifecycle(
                 [row.runner for row in owned],
                 grace_seconds=max(limits.flush_seconds, limits.close_seconds) + limits.terminate_seconds + 5.0,
@@ -128,7 +131,7 @@ class ScopedFleet:
     def _launcher(self) -> Launch:
         """What starts the hand-offs of a fan-out: without tasks of their own where nobody watches them one by one."""
         delegation = self.delegation
-        plan = FlightPlan(delegation)
+        plan = FlightPlan(delegation, self._ended)
         in_bulk = (
             HOSTED_RUN.current() is None
             and plan.parent_run_id is None  # below a run each one is counted in its tree
@@ -164,9 +167,13 @@ class ScopedFleet:
 
     def keep(self, record: Mapping[str, Any]) -> None:
         """Report a record that came up from further down the tree."""
+        if not self._listeners and self._ended is None:
+            return
+        below = DelegationRecord(**dict(record) | {"outcome": DelegationOutcome(str(record["outcome"]))})
+        if self._ended is not None:
+            self._ended(below)
         if self._listeners:
-            fields = dict(record) | {"outcome": DelegationOutcome(str(record["outcome"]))}
-            self._tell(HandOffEnded(None, DelegationRecord(**fields)))
+            self._tell(HandOffEnded(None, below))
 
     def _tell(self, event: HandOffEvent) -> None:
         for listener in tuple(self._listeners):

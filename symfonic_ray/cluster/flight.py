@@ -30,9 +30,10 @@ Land = Callable[[DelegationRecord], None]
 class FlightPlan:
     """What the flights of one fan-out share: the run that makes them, its depth and its deadline. Read once."""
 
-    __slots__ = ("depth", "limit", "parent_run_id", "run")
+    __slots__ = ("depth", "ended", "limit", "parent_run_id", "run")
 
-    def __init__(self, delegation: DelegationCapability) -> None:
+    def __init__(self, delegation: DelegationCapability, ended: Land | None) -> None:
+        self.ended = ended
         context = delegation.context
         self.depth = delegation.depth.child_depth(context.current_depth())
         _, self.parent_run_id = delegation.tools.lineage()
@@ -169,6 +170,8 @@ class Flight(HandOff):
         land, self._land_record = self._land_record, None
         self._release()
         if land is not None:
+            if self._plan.ended is not None:
+                self._plan.ended(record)
             if self._plan.run is not None and record.outcome.delivered:
                 self._plan.run.record(record.name)
             land(record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class ScopeStats:
     closing: bool
     frozen: bool = False
     """Whether it takes no work, by its own freeze or the pool's."""
+    quarantined: Mapping[str, str] = field(default_factory=dict)
+    """Children that died too often and are not started for a while, with the reason of the last death."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +39,7 @@ class PoolStats:
     """By scope key."""
     frozen: bool = False
     """Whether the whole pool takes no work."""
+    delivered: int = 0
+    """Hand-offs answered since the pool was opened, those below other runs too where the driver has heard of them."""
+    undelivered: Mapping[str, int] = field(default_factory=dict)
+    """The others, by reason."""

@@ -14,6 +14,7 @@ from symfonic_ray.admission import Placement, PoolLimits, RunLimits
 from symfonic_ray.cluster.blueprint import PoolPlan
 from symfonic_ray.cluster.controller import ControllerCount
 from symfonic_ray.cluster.directory import Directory
+from symfonic_ray.cluster.fault_log import FaultLog, Metrics
 from symfonic_ray.cluster.fleet import ScopedFleet
 from symfonic_ray.cluster.gate import Gate
 from symfonic_ray.cluster.live_scopes import LiveScope, LiveScopes
@@ -83,6 +84,7 @@ class ScopedPool:
             if isinstance(child, PrebuiltChild)
         }
         self._gate = Gate(limits)
+        self._faults = FaultLog(child.name for child in self._declared)
         self._scopes = LiveScopes(
             most=self._plan.most_scopes,
             idle_ttl_seconds=limits.idle_ttl_seconds,
@@ -195,7 +197,7 @@ class ScopedPool:
 
     def _equipped(self, scope: Any, key: str) -> LiveScope:
         plan = self._plan
-        fleet = ScopedFleet(plan, scope, key)
+        fleet = ScopedFleet(plan, scope, key, ended=self._faults.record)
         directory = Directory(self._controller, scope, key, plan, self._gate)
         context = DelegationContext(resolve_scope=lambda: scope)
         entries = []
@@ -368,13 +370,20 @@ class ScopedPool:
         while True:
             await asyncio.sleep(HOUSEKEEPING_SECONDS)
             await self._scopes.close_idle()
+            self._faults.sample(self.stats())
             if self._controller is None:
                 continue
             with suppress(CallLostError, TimeoutError, DelegationError):
-                self._count = await answer_of(self._controller.stats.remote(), HOUSEKEEPING_SECONDS)
+                asked = self._controller.stats.remote(self._faults.heard)
+                self._count = await answer_of(asked, HOUSEKEEPING_SECONDS)
+                self._faults.hosts(self._count.events)
                 for key in self._scopes.keys:
                     if (live := self._scopes.find(key)) is not None and live.closing is None:
                         await live.directory.shrink(asyncio.get_running_loop().time())
+
+    def report_to(self, metrics: Metrics) -> None:
+        """Tell ``metrics`` of every fault from now on, and twice a second what the pool uses."""
+        self._faults.report_to(metrics)
 
     def stats(self) -> PoolStats:
         """What the pool uses now; hosts as the controller told within the last second."""
@@ -384,14 +393,15 @@ class ScopedPool:
             live = self._scopes.find(key)
             if live is not None:
                 running, waiting = self._gate.counts(key)
-                hosts = self._count.scopes[key].hosts if key in self._count.scopes else 0
+                told = self._count.scopes.get(key)
                 scopes[key] = ScopeStats(
                     holds=live.holds,
-                    hosts=hosts,
+                    hosts=told.hosts if told is not None else 0,
                     in_flight=running,
                     queued=waiting,
                     closing=live.closing is not None,
                     frozen=self._gate.is_frozen(key),
+                    quarantined=told.quarantined if told is not None else {},
                 )
         return PoolStats(
             live_scopes=len(self._scopes),
@@ -401,4 +411,6 @@ class ScopedPool:
             in_flight=in_flight,
             scopes=scopes,
             frozen=self._gate.frozen[0],
+            delivered=self._faults.delivered,
+            undelivered=dict(self._faults.by_reason),
         )

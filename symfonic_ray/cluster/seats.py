@@ -11,6 +11,7 @@ from typing import Any
 from symfonic_ray.admission import RestartHistory
 from symfonic_ray.cluster.birth import Birth
 from symfonic_ray.cluster.blueprint import BuildFailure, HostBinding, PoolPlan, Seat
+from symfonic_ray.cluster.fault_log import EventKind
 from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.stop_receipt import StoppedAtHost, StopReceipt
 from symfonic_ray.cluster.teardown import end_host, kill, leave, until_gone
@@ -18,6 +19,10 @@ from symfonic_ray.delegation.values import TeardownReport
 
 PROBE_SECONDS = 2.0
 STOP_GRACE_SECONDS = 1.0  # runs of a stopped tree get so long to leave; then their host is killed
+
+
+Note = Callable[[EventKind, str, int, str], None]
+"""Told the kind of an event, the first child of the host, the host's generation, and why."""
 
 
 @dataclass(slots=True)
@@ -32,6 +37,7 @@ class _Group:
     closed: dict[int, set[str]] = field(default_factory=dict)
     """Children that were closed for good, by generation of their host."""
     last_loss: str = ""
+    quarantined: bool = False
     refilling: asyncio.Task[tuple[Seat, ...] | BuildFailure] | None = None
     """Brings a group back to its least number of hosts; held here, since the loop keeps only a weak reference."""
 
@@ -46,6 +52,7 @@ class ScopeSeats:
         birth: starts hosts.
         returning: whether the scope lived before and was closed, so that its children begin anew.
         history_of: the deaths of a group, which outlive the scope: closing it must not lift a quarantine.
+        note: hears of what befalls hosts.
     """
 
     def __init__(
@@ -57,6 +64,7 @@ class ScopeSeats:
         *,
         returning: bool,
         history_of: Callable[[str], RestartHistory],
+        note: Note,
     ) -> None:
         self._scope = scope
         self.scope_key = scope_key
@@ -64,6 +72,7 @@ class ScopeSeats:
         self._birth = birth
         self._returning = returning
         self._history_of = history_of
+        self._note = note
         self._groups: dict[str, _Group] = {}
         self._stops = 0
         self.closing = False
@@ -74,6 +83,17 @@ class ScopeSeats:
     def hosts(self) -> int:
         """Hosts that live or are being built."""
         return sum(len(group.seats) + (group.building is not None) for group in self._groups.values())
+
+    @property
+    def quarantined(self) -> dict[str, str]:
+        """Children that are not started for a while, with why."""
+        now = time.monotonic()
+        return {
+            child.name: group.last_loss
+            for name, group in self._groups.items()
+            if group.quarantined and not group.history.admits(now=now)
+            for child in self._plan.group(name)
+        }
 
     async def compose(self) -> tuple[BuildFailure, ...]:
         """Build every child that is not lazy; what failed, empty when all stand."""
@@ -98,6 +118,9 @@ class ScopeSeats:
                 failure = BuildFailure(self._first(name), "shutting_down", "the scope is being closed")
             elif group.building is None and not group.history.admits(now=time.monotonic()):
                 why = f"its process was lost too often ({group.last_loss}); it is not started again for a while"
+                if not group.quarantined:
+                    group.quarantined = True
+                    self._note("quarantine", self._first(name), 0, group.last_loss)
                 failure = BuildFailure(self._first(name), "quarantined", why)
             else:
                 if group.building is None:
@@ -126,6 +149,10 @@ class ScopeSeats:
             )
             if isinstance(born, Seat):
                 group.seats.append(born)
+                group.quarantined = False
+                if group.last_loss:
+                    self._note("restart", self._first(name), born.generation, group.last_loss)
+                    group.last_loss = ""
                 if self.frozen:
                     await self._frozen_at(name, born, True)
                 group.lost_before = self._returning  # a further replica of a scope that never lived before is not fresh
@@ -156,6 +183,7 @@ class ScopeSeats:
                 group.history.died(now=time.monotonic())
                 group.last_loss = why
             group.lost_before = True
+            self._note("kill", self._first(name), generation, why)
             await kill(seat.handle)
             if group.seats and not self.closing:  # nobody need ask for it: the others serve meanwhile
                 group.refilling = asyncio.ensure_future(self.seats(name))
@@ -217,6 +245,13 @@ class ScopeSeats:
             Generations of the hosts that were killed, since a run did not end.
         """
         self.frozen = frozen
+        self._stops += 1  # what is killed now did not die by its own fault
+        try:
+            return await self._frozen_everywhere(frozen)
+        finally:
+            self._stops -= 1
+
+    async def _frozen_everywhere(self, frozen: bool) -> tuple[int, ...]:
         places = [(name, seat) for name, group in self._groups.items() for seat in group.seats]
         held = await asyncio.gather(*(self._frozen_at(name, seat, frozen) for name, seat in places))
         return tuple(seat.generation for (_, seat), well in zip(places, held, strict=True) if not well)

@@ -40,6 +40,7 @@ class DelegationTools:
         context: tells the run in flight; one of its own by default.
         record: whether delivered hand-offs are tallied on the run in flight.
         observer: told of every hand-off as it starts and ends; one that raises changes nothing.
+        ended: told of every record first, for counting; must not raise.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class DelegationTools:
         context: DelegationContext | None = None,
         record: bool = True,
         observer: Callable[[HandOffEvent], None] | None = None,
+        ended: Callable[[DelegationRecord], None] | None = None,
     ) -> None:
         self._roster = roster
         self._depth = depth
         self._context = DelegationContext() if context is None else context
         self._record = record
         self.observer = observer
+        self._ended = ended
 
     def specs(self) -> tuple[DelegationToolSpec, ...]:
         """The tools, described for a model."""
@@ -98,6 +101,8 @@ class DelegationTools:
             key = next(_KEYS)
             self._tell(HandOffStarted(key, name if isinstance(name, str) else shown(name), depth, _label(task)))
         record = await self._hand_off(name, task, depth, started)
+        if self._ended is not None:
+            self._ended(record)
         if self.observer is not None:
             self._tell(HandOffEnded(key, record))
         return record

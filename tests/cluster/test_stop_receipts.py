@@ -78,7 +78,7 @@ async def scope_with(hosts: list[Host], history: RestartHistory) -> ScopeSeats:
     child = ChildBlueprint(name="reader", description="", when_to_use=None, parcel="", placement=placement)
     plan = PoolPlan(name="p", key=b"k", children=(child,), max_depth=3, limits=PoolLimits(), run_limits=RunLimits())
     born: Any = Born(hosts)
-    seats = ScopeSeats("acme", "acme", plan, born, returning=False, history_of=lambda _: history)
+    seats = ScopeSeats("acme", "acme", plan, born, returning=False, history_of=lambda _: history, note=lambda *_: None)
     await seats.seats("reader")
     assert seats.hosts == len(hosts)
     return seats
