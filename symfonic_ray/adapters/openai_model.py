@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from symfonic_ray.adapters.chat_completions import ChatCompletions
 from symfonic_ray.adapters.errors import MissingKeyError, MissingLibraryError
+from symfonic_ray.kernel.rate_limits import RATE_LIMITS, rate_key, retry_after
 from symfonic_ray.kernel.redaction import REDACTED, redacted
 
 KEY = "OPENAI_API_KEY"
 BASE_URL = "OPENAI_BASE_URL"
 TIMEOUT_SECONDS = 60.0  # a long answer that is not streamed takes most of a minute to its first byte
 MAX_RETRIES = 4  # with the package's back-off of 0.5 to 8 seconds: about 8 seconds of trying
+TOO_MANY = 429
 _NO_KEY = "none-needed"  # the client insists on one; servers of one's own do not
 
 
@@ -56,20 +59,32 @@ class EnvironmentConnection:
         self._base_url = base_url
         self._max_retries = max_retries
         self._client: Any = None  # Any: the library is optional
+        self._rate_key = ""
         self._key()
 
     async def client(self) -> Any:
         """The client, made on first use."""
         if self._client is None:
-            from openai import AsyncOpenAI
+            from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
+            self._rate_key = rate_key(self._base_url or os.environ.get(BASE_URL) or "", self._key())
             self._client = AsyncOpenAI(
                 api_key=self._key(),
                 base_url=self._base_url or os.environ.get(BASE_URL),
                 timeout=self.timeout_seconds,
                 max_retries=self._max_retries,
+                http_client=DefaultAsyncHttpxClient(event_hooks={"request": [self._wait], "response": [self._heard]}),
             )
         return self._client
+
+    async def _wait(self, request: Any) -> None:
+        """Before every request, the package's own retries too: not while the account is refused."""
+        await RATE_LIMITS.wait(self._rate_key)
+
+    async def _heard(self, response: Any) -> None:
+        if response.status_code == TOO_MANY:
+            seconds = retry_after(response.headers.get("Retry-After"), now=time.time())
+            RATE_LIMITS.report(self._rate_key, seconds)
 
     def redacted(self, text: str) -> str:
         """``text`` without the key, which some servers repeat when they refuse it."""

@@ -7,6 +7,7 @@ from symfonic_ray.admission.limits import LimitError, PoolLimits, RunLimits
 from symfonic_ray.admission.placement import Placement
 from symfonic_ray.admission.replicas import desired_replicas
 from symfonic_ray.admission.restarts import RestartHistory, RestartIntensity
+from symfonic_ray.admission.staggering import staggered
 from symfonic_ray.admission.verdicts import Admitted, Queued, Refused
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "Spent",
     "TreeLedger",
     "desired_replicas",
+    "staggered",
     "to_evict",
 ]

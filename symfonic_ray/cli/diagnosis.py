@@ -6,19 +6,25 @@ Everything a check looks at is passed in, so each can be asked about any machine
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from symfonic_ray.kernel.text import clipped, collapsed
 
 PYTHON_FLOOR = (3, 11)
 RAY_FLOOR = (2, 60)
+LOOK_SECONDS = 30.0  # a process that loads Ray and joins, on a busy machine
 REACH_SECONDS = 10.0  # spec/trust.md: an unreachable address is an error within 10 s
 SHARED_MEMORY_BYTES = 512 * 1024 * 1024
 DISK_FREE_FRACTION = 0.05  # Ray refuses new objects on a disk that is 95 % full
@@ -90,6 +96,45 @@ def address(given: str | None, connect: Callable[[str, int], None]) -> DoctorFin
 def connect_within(host: str, port: int) -> None:
     """Open and close a TCP connection within 10 seconds; ``OSError`` when that fails."""
     socket.create_connection((host, port), timeout=REACH_SECONDS).close()
+
+
+def cluster(look: Callable[[], Mapping[str, Any]]) -> DoctorFinding:
+    """Whether a cluster lets us in, and whether actors on it have outlived whoever made them.
+
+    Args:
+        look: gives ``detached``, a list of actors with ``name``, ``namespace`` and ``class``, or ``error`` in words;
+            raises ``TimeoutError``.
+    """
+    try:
+        seen = look()
+    except TimeoutError as error:
+        remedy = "check that 'ray status' answers there"
+        return DoctorFinding(check="cluster", level="fail", words=f"did not let us in: {error}", remedy=remedy)
+    if problem := seen.get("error"):
+        remedy = "use the cluster's own Ray and Python versions and its token"
+        words = f"did not let us in: {clipped(collapsed(str(problem)), limit_bytes=600)}"
+        return DoctorFinding(check="cluster", level="fail", words=words, remedy=remedy)
+    detached = [f"{actor['name']} ({actor['class']}, namespace {actor['namespace']})" for actor in seen["detached"]]
+    if not detached:
+        return DoctorFinding(check="cluster", level="ok", words="lets us in; no detached actor is left on it")
+    listed = ", ".join(detached[:5]) + (", ..." if len(detached) > 5 else "")
+    words = f"{len(detached)} detached actors outlive whoever made them: {collapsed(listed)}"
+    remedy = "if nobody needs one: ray.kill(ray.get_actor(NAME, namespace=NAMESPACE)); symfonic-ray makes none"
+    return DoctorFinding(check="cluster", level="warn", words=words, remedy=remedy)
+
+
+def look_at_cluster(given: str) -> Mapping[str, Any]:
+    """Join a cluster in a process of its own, look and leave; ``TimeoutError`` when it takes too long."""
+    program = (sys.executable, "-m", "symfonic_ray.cluster.inspection", given)
+    try:
+        ended = subprocess.run(program, capture_output=True, text=True, timeout=LOOK_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"no answer within {LOOK_SECONDS:g} seconds") from None
+    try:
+        seen: Mapping[str, Any] = json.loads(ended.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return {"error": ended.stderr.strip()[-600:] or f"the look ended with code {ended.returncode}"}
+    return seen
 
 
 def authentication(environment: Mapping[str, str], home: Path) -> DoctorFinding:

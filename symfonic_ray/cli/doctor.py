@@ -20,7 +20,8 @@ from symfonic_ray.cli.streams import results
 def doctor(address: Address = None, as_json: AsJson = False) -> None:
     """Check whether this machine is ready.
 
-    Versions, authentication, room, leftover processes, the dashboard's and the cluster's address. Starts nothing.
+    Versions, authentication, room, leftover processes, the dashboard's and the cluster's address. Starts no Ray; a
+    cluster that is named is joined for a moment, to see whether it lets us in and what was left on it.
 
     \b
     Example:
@@ -55,4 +56,7 @@ def _findings(address: str | None) -> Iterator[DoctorFinding]:
     yield diagnosis.room("disk", scratch, least_bytes=diagnosis.DISK_BYTES, least_fraction=diagnosis.DISK_FREE_FRACTION)
     yield diagnosis.leftovers(diagnosis.own_processes())
     yield diagnosis.dashboard_address(diagnosis.own_processes())
-    yield diagnosis.address(address, diagnosis.connect_within)
+    reached = diagnosis.address(address, diagnosis.connect_within)
+    yield reached
+    if reached.level == "ok" and address and address not in ("auto", "local"):
+        yield diagnosis.cluster(lambda: diagnosis.look_at_cluster(address))

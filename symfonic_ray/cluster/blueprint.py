@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +72,8 @@ class HostBinding:
     """Whether an earlier life of this host was lost: its first record says ``fresh``."""
     controller: Any
     """Handle of the controller; Any because Ray's handles have no type."""
+    paused: Mapping[str, float] = field(default_factory=dict)
+    """Providers that are not to be asked for so many seconds, by their keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from symfonic_ray.cluster.hosted_child import HostedChild
 from symfonic_ray.cluster.outbox import Outbox
 from symfonic_ray.cluster.process_title import ProcessTitle, Titles
 from symfonic_ray.cluster.stop_receipt import StoppedAtHost
+from symfonic_ray.kernel.rate_limits import RATE_LIMITS
 from symfonic_ray.kernel.text import failure_line
 
 T = TypeVar("T")
@@ -55,6 +56,7 @@ class ChildHost:
         self._children: dict[str, HostedChild] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._timer = DeadlineTimer(self._loop)
+        self._of_its_own = titles is not None
         self._title = ProcessTitle(self._loop, titles)
         contain_exits(self._loop)
         self._loop.call_soon(_host_fleet)  # while it is blank: a binding is waited for
@@ -71,6 +73,10 @@ class ChildHost:
         plan = binding.plan
         _import_from(plan.import_paths)
         self._title.set(plan.name, binding.scope_key, binding.group)
+        if self._of_its_own:  # pauses belong to a process, and are told to the fleet by way of the controller
+            for key, seconds in binding.paused.items():
+                RATE_LIMITS.pause(key, seconds)
+            RATE_LIMITS.tell(lambda key, seconds: binding.controller.rate_limited.remote(key, seconds))
         builds = []
         for blueprint in plan.group(binding.group):
             child = self._children[blueprint.name] = HostedChild(
@@ -185,6 +191,11 @@ class ChildHost:
     async def ping(self) -> int:
         """The process id; answers also while the work loop is blocked."""
         return os.getpid()
+
+    @control
+    async def pause(self, key: str, seconds: float) -> None:
+        """Let no child ask a provider for a while."""
+        RATE_LIMITS.pause(key, seconds)
 
     @control
     async def in_flight(self) -> int:

@@ -11,17 +11,18 @@ import itertools
 import os
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from symfonic_ray.admission import Lease, RestartHistory, RestartIntensity, Spent, TreeLedger
+from symfonic_ray.admission import Lease, RestartHistory, RestartIntensity, Spent, TreeLedger, staggered
 from symfonic_ray.cluster.birth import Birth, Places
 from symfonic_ray.cluster.blueprint import BuildFailure, PoolPlan, Seat
 from symfonic_ray.cluster.fault_log import KEPT_EVENTS, EventKind, HostEvent
 from symfonic_ray.cluster.seats import ScopeSeats
 from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.delegation.values import TeardownReport
+from symfonic_ray.kernel.rate_limits import RATE_LIMITS
 
 HISTORIES = 1_000  # histories of deaths kept before quiet ones are forgotten
 
@@ -42,6 +43,8 @@ class ControllerCount:
     warm_hosts: int
     scopes: dict[str, ScopeCount]
     events: tuple[HostEvent, ...] = ()
+    paused: dict[str, float] = field(default_factory=dict)
+    """Providers that are not to be asked for so many seconds."""
 
 
 class FleetController:
@@ -106,6 +109,7 @@ class FleetController:
                 returning=returning,
                 history_of=lambda group: self._history(scope_key, group),
                 note=partial(self._note, scope_key),
+                paused=RATE_LIMITS.paused,
             )
             seats.frozen = self._is_frozen(scope_key)
         failures = await seats.compose()
@@ -218,13 +222,22 @@ class FleetController:
         await birth.warm.close()
         return dict(zip(keys, reports, strict=True))
 
+    async def rate_limited(self, key: str, seconds: float) -> None:
+        """A provider refused for now: let no host of the fleet ask it, and let them come back one after the other."""
+        if RATE_LIMITS.pause(key, seconds):
+            hosts = {scope: seats.handles for scope, seats in self._scopes.items()}
+            for handle, wait in staggered(hosts, seconds):
+                handle.pause.remote(key, wait)
+
     async def stats(self, heard: int = 0) -> ControllerCount:
         """What lives now, and what befell hosts after the event with the number ``heard``."""
         _, birth = self._taken()
         while self._events and self._events[0].number <= heard:
             self._events.popleft()
         scopes = {key: ScopeCount(seats.hosts, seats.quarantined) for key, seats in self._scopes.items()}
-        return ControllerCount(warm_hosts=birth.warm.ready, scopes=scopes, events=tuple(self._events))
+        return ControllerCount(
+            warm_hosts=birth.warm.ready, scopes=scopes, events=tuple(self._events), paused=RATE_LIMITS.paused()
+        )
 
     def _note(self, scope_key: str, kind: EventKind, child: str, generation: int, why: str) -> None:
         self._events.append(

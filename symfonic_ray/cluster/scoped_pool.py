@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any
@@ -33,6 +33,7 @@ from symfonic_ray.delegation.errors import ChildBuildError, DelegationError
 from symfonic_ray.delegation.roster import RosterEntry
 from symfonic_ray.delegation.values import TeardownReport
 from symfonic_ray.kernel import scope_key as key_of
+from symfonic_ray.kernel.rate_limits import RATE_LIMITS
 
 CONTROLLER_SECONDS = 30.0  # starting one process on a busy machine
 CLOSE_MARGIN_SECONDS = 5.0
@@ -100,6 +101,7 @@ class ScopedPool:
         self._open = False
         self._ending: asyncio.Task[TeardownReport] | None = None
         self._freezing: asyncio.Task[None] | None = None
+        self._untell: Callable[[], None] = _nothing
         self._told_frozen: tuple[bool, tuple[str, ...]] = (False, ())
 
     @property
@@ -109,6 +111,7 @@ class ScopedPool:
 
     async def __aenter__(self) -> ScopedPool:
         self._open = True
+        self._untell = RATE_LIMITS.tell(self._rate_limited)
         self._housekeeping = asyncio.create_task(self._keep_house())
         return self
 
@@ -233,6 +236,11 @@ class ScopedPool:
         fleet.equip(entries, directory, context=context)
         return LiveScope(key, fleet, directory, last_used=time.monotonic())
 
+    def _rate_limited(self, key: str, seconds: float) -> None:
+        """A model in this process was refused for now: the children hear of it."""
+        if self._controller is not None:
+            self._controller.rate_limited.remote(key, seconds)
+
     def freeze(self, scope: Any = None) -> None:
         """Take no work of a scope, or of any scope, from now on, and cancel what runs.
 
@@ -346,6 +354,7 @@ class ScopedPool:
             raise
 
     async def _close(self) -> TeardownReport:
+        self._untell()
         for task in (self._housekeeping, self._freezing):
             if task is not None:
                 task.cancel()
@@ -377,6 +386,9 @@ class ScopedPool:
                 asked = self._controller.stats.remote(self._faults.heard)
                 self._count = await answer_of(asked, HOUSEKEEPING_SECONDS)
                 self._faults.hosts(self._count.events)
+                for provider, seconds in self._count.paused.items():
+                    if not RATE_LIMITS.left(provider):
+                        RATE_LIMITS.pause(provider, seconds)
                 for key in self._scopes.keys:
                     if (live := self._scopes.find(key)) is not None and live.closing is None:
                         await live.directory.shrink(asyncio.get_running_loop().time())
@@ -414,3 +426,7 @@ class ScopedPool:
             delivered=self._faults.delivered,
             undelivered=dict(self._faults.by_reason),
         )
+
+
+def _nothing() -> None:
+    """Ends nothing."""

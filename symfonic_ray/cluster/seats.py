@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,7 @@ class ScopeSeats:
         returning: whether the scope lived before and was closed, so that its children begin anew.
         history_of: the deaths of a group, which outlive the scope: closing it must not lift a quarantine.
         note: hears of what befalls hosts.
+        paused: tells which providers are not to be asked, and for how long.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class ScopeSeats:
         returning: bool,
         history_of: Callable[[str], RestartHistory],
         note: Note,
+        paused: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self._scope = scope
         self.scope_key = scope_key
@@ -73,6 +75,7 @@ class ScopeSeats:
         self._returning = returning
         self._history_of = history_of
         self._note = note
+        self._paused = paused
         self._groups: dict[str, _Group] = {}
         self._stops = 0
         self.closing = False
@@ -83,6 +86,11 @@ class ScopeSeats:
     def hosts(self) -> int:
         """Hosts that live or are being built."""
         return sum(len(group.seats) + (group.building is not None) for group in self._groups.values())
+
+    @property
+    def handles(self) -> tuple[Any, ...]:
+        """Handles of all hosts."""
+        return tuple(seat.handle for group in self._groups.values() for seat in group.seats)
 
     @property
     def quarantined(self) -> dict[str, str]:
@@ -145,6 +153,7 @@ class ScopeSeats:
                     generation=generation,
                     rebuilt=group.lost_before,
                     controller=self._birth.controller,
+                    paused=self._paused(),
                 )
             )
             if isinstance(born, Seat):

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from symfonic_ray.cli import diagnosis, main
 from symfonic_ray.cli.exit_codes import ExitCode
+from tests.cluster.conftest import local_ray  # noqa: F401  # the fixture
 
 
 @pytest.mark.parametrize(("running", "level"), [((3, 10), "fail"), ((3, 11), "ok"), ((3, 14), "ok"), ((4, 0), "ok")])
@@ -150,3 +152,43 @@ def test_the_doctor_imports_no_ray() -> None:
     code = "import sys; from symfonic_ray.cli import main; main(['doctor', '--json']); print('ray' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_actors_that_outlive_their_makers_are_named_with_what_to_do() -> None:
+    assert diagnosis.cluster(lambda: {"detached": []}).level == "ok"
+    left = {"name": "old\x1b[31m", "namespace": "team", "class": "Cache"}
+    found = diagnosis.cluster(lambda: {"detached": [left] * 7})
+    assert (found.level, "7 detached actors" in found.words, "..." in found.words) == ("warn", True, True)
+    assert "\x1b" not in str(found)
+    assert "ray.kill" in found.remedy
+
+
+def test_a_cluster_that_lets_nobody_in_says_why() -> None:
+    def late() -> dict[str, object]:
+        raise TimeoutError("no answer within 30 seconds")
+
+    assert diagnosis.cluster(late).level == "fail"
+    words = "RuntimeError: Version mismatch: The cluster was started with: Ray: 2.50.0 Python: 3.12.1"
+    found = diagnosis.cluster(lambda: {"error": words})
+    assert (found.level, "2.50.0" in found.words) == ("fail", True)
+    assert len(str(found).splitlines()) == 1
+
+
+async def test_a_detached_actor_on_a_real_cluster_is_found(local_ray: None) -> None:  # noqa: F811
+    import ray
+
+    class Cache:
+        def name(self) -> str:
+            return "cache"
+
+    remote: Any = ray.remote(Cache)
+    actor = remote.options(name="left-behind", namespace="team", lifetime="detached", num_cpus=0).remote()
+    assert await actor.name.remote() == "cache"
+    try:
+        address = ray.get_runtime_context().gcs_address
+        finding = diagnosis.cluster(lambda: diagnosis.look_at_cluster(address))
+        assert finding.level == "warn", finding
+        assert "left-behind (" in finding.words
+        assert "Cache, namespace team)" in finding.words
+    finally:
+        ray.kill(actor)
