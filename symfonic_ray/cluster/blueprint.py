@@ -43,6 +43,8 @@ class PoolPlan:
     run_limits: RunLimits
     import_paths: tuple[str, ...] = ()
     """Folders that the caller imports from; a host on a machine that has them does too."""
+    tracing: str | None = None
+    """How hosts record spans; None for not at all."""
 
     @property
     def most_scopes(self) -> int:

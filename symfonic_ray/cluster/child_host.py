@@ -25,7 +25,9 @@ from symfonic_ray.cluster.hosted_child import HostedChild
 from symfonic_ray.cluster.outbox import Outbox
 from symfonic_ray.cluster.process_title import ProcessTitle, Titles
 from symfonic_ray.cluster.stop_receipt import StoppedAtHost
+from symfonic_ray.cluster.tracing import begin_tracing
 from symfonic_ray.kernel.rate_limits import RATE_LIMITS
+from symfonic_ray.kernel.spans import current_tracer
 from symfonic_ray.kernel.text import failure_line
 
 T = TypeVar("T")
@@ -33,6 +35,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 CONTROL: list[Callable[..., Any]] = []
 ACCEPTANCE_TICKS = 3  # quick children answer with the acceptance itself: one object less for each batch
 COALESCE_SECONDS = 0.002  # replies that end within it go together: a call of its own for each costs a millisecond
+SPAN_FLUSH_SECONDS = 1.0
 FORGET_SECONDS = 300.0  # replies that nobody has fetched for so long were for a caller that is gone
 BLOCKING_RUNS = 64  # threads for agents whose run is a plain function; asyncio's own default is 6 on 2 cores
 
@@ -73,6 +76,8 @@ class ChildHost:
         plan = binding.plan
         _import_from(plan.import_paths)
         self._title.set(plan.name, binding.scope_key, binding.group)
+        if plan.tracing is not None and self._of_its_own:
+            begin_tracing(plan.tracing)
         if self._of_its_own:  # pauses belong to a process, and are told to the fleet by way of the controller
             for key, seconds in binding.paused.items():
                 RATE_LIMITS.pause(key, seconds)
@@ -304,8 +309,11 @@ class ChildHost:
 
     @control
     async def close(self, child: str, grace_seconds: float) -> str:
-        """Close a child; gives what went wrong, empty when nothing did."""
-        return await self._last_words(self._children[child].aclose(), grace_seconds)
+        """Close a child; gives what went wrong, empty when nothing did. Spans that have ended are exported too."""
+        words = await self._last_words(self._children[child].aclose(), grace_seconds)
+        if (tracer := current_tracer()) is not None and self._of_its_own:
+            await asyncio.to_thread(tracer.flush, SPAN_FLUSH_SECONDS)
+        return words
 
     async def _last_words(self, work: Coroutine[Any, Any, None], grace_seconds: float) -> str:
         try:

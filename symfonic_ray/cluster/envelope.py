@@ -23,6 +23,7 @@ BATCH_ITEMS = 256  # dispatch-notes 2e: throughput is flat past it
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 _RunId = Annotated[str, Field(min_length=1, max_length=128)]
+_TRACEPARENT = r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"
 _Depth = Annotated[int, Field(ge=1, le=10_000)]
 
 
@@ -60,6 +61,8 @@ class HandOffRow:
     """Run ids above this one, root first."""
     seconds_left: float | None
     """Never an instant: clocks of two machines differ. None without a deadline."""
+    traceparent: str | None = None
+    """The caller's span, where it records one."""
 
 
 @dataclass(slots=True)
@@ -89,7 +92,6 @@ class _Batch(NamedTuple):
     scope_key: str
     child: str
     generation: int
-    traceparent: str | None
     rows: Annotated[
         list[
             tuple[
@@ -101,6 +103,7 @@ class _Batch(NamedTuple):
                 _RunId | None,
                 Annotated[tuple[_RunId, ...], Field(max_length=10_000)],
                 Annotated[float, Field(ge=0)] | None,
+                Annotated[str, Field(pattern=_TRACEPARENT)] | None,
             ]
         ],
         Field(min_length=1, max_length=BATCH_ITEMS),
@@ -135,7 +138,7 @@ _REPLIES: TypeAdapter[_Replies] = TypeAdapter(_Replies, config=_STRICT)
 _REPLY_FIELDS = attrgetter(*(field.name for field in fields(ReplyRow)))  # astuple copies deeply: ten times the cost
 
 
-def seal_batch(address: Address, rows: list[HandOffRow], *, key: bytes, traceparent: str | None = None) -> bytes:
+def seal_batch(address: Address, rows: list[HandOffRow], *, key: bytes) -> bytes:
     """Bytes of a batch: the seal of all that follows it, then JSON."""
     body = to_json(
         (
@@ -143,7 +146,6 @@ def seal_batch(address: Address, rows: list[HandOffRow], *, key: bytes, tracepar
             address.scope_key,
             address.child,
             address.generation,
-            traceparent,
             [
                 (
                     row.call_id,
@@ -154,6 +156,7 @@ def seal_batch(address: Address, rows: list[HandOffRow], *, key: bytes, tracepar
                     row.parent_run_id,
                     row.ancestors,
                     row.seconds_left,
+                    row.traceparent,
                 )
                 for row in rows
             ],

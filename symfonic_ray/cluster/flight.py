@@ -20,8 +20,10 @@ from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.capability import DelegationCapability
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.records import fault_record, response_record
+from symfonic_ray.delegation.tracing import hand_off_span, tell_record
 from symfonic_ray.delegation.values import DelegationOutcome, DelegationRecord
 from symfonic_ray.kernel import current_deadline, new_run_id
+from symfonic_ray.kernel.spans import current_tracer
 from symfonic_ray.kernel.text import about, failure_line
 
 Land = Callable[[DelegationRecord], None]
@@ -51,11 +53,14 @@ class Flight(HandOff):
         land_record: hears of the record, once; never when the flight was aborted.
     """
 
-    __slots__ = ("_child", "_held", "_land_record", "_link", "_overdue", "_plan", "_started", "_task")
+    __slots__ = ("_child", "_held", "_land_record", "_link", "_overdue", "_plan", "_span", "_started", "_task")
 
     def __init__(self, child: RemoteChild, query: str, plan: FlightPlan, land_record: Land) -> None:
         run_id = new_run_id()
-        row = HandOffRow(new_call_id(), query, plan.depth, run_id, run_id, None, (), None)
+        tracer = current_tracer()
+        self._span = None if tracer is None else hand_off_span(tracer, child.name, plan.depth)
+        above = None if self._span is None else self._span.traceparent
+        row = HandOffRow(new_call_id(), query, plan.depth, run_id, run_id, None, (), None, above)
         HandOff.__init__(self, row, wire_bytes(query), child.seconds_under(plan.limit), child.directory.scope_key)
         self._child = child
         self._plan = plan
@@ -169,6 +174,9 @@ class Flight(HandOff):
     def _end(self, record: DelegationRecord) -> None:
         land, self._land_record = self._land_record, None
         self._release()
+        if self._span is not None:
+            tell_record(self._span, record)
+            self._span.end()
         if land is not None:
             if self._plan.ended is not None:
                 self._plan.ended(record)
@@ -185,6 +193,9 @@ class Flight(HandOff):
     async def abort(self) -> None:
         """Cancel it; nobody hears of a record any more. Returns when the child has been stopped or killed."""
         self._land_record = None
+        if self._span is not None:
+            self._span.fail("cancelled")
+            self._span.end()
         gate = self._child.directory.gate
         self._child.directory.timer.drop(self._overdue)
         if gate is not None and gate.withdraw(self.scope_key, self._go):

@@ -26,9 +26,11 @@ from symfonic_ray.delegation.context import RUN, ActiveRun
 from symfonic_ray.delegation.errors import ChildLockdownError, HandOffFault
 from symfonic_ray.delegation.fleet import FLEET, Fleet
 from symfonic_ray.delegation.lockdown import assert_no_write_surface
+from symfonic_ray.delegation.tracing import run_span
 from symfonic_ray.kernel import Ambient, Deadline, Holding, RunIdentity
 from symfonic_ray.kernel.deadline import DEADLINE
 from symfonic_ray.kernel.identity import IDENTITY
+from symfonic_ray.kernel.spans import current_tracer
 from symfonic_ray.kernel.text import failure_line
 
 ENDED_RUNS = 4_096  # runs below others that a stop's receipt can still name
@@ -152,6 +154,18 @@ class HostedChild:
         return None
 
     async def _execute(self, run: RunInHost, turn: Turn) -> ReplyRow:
+        tracer = current_tracer()
+        if tracer is None:
+            return await self._run_agent(run, turn)
+        row = run.row
+        lineage = (row.run_id, row.root_run_id, row.parent_run_id)
+        with run_span(tracer, self.name, row.agent_depth, *lineage, row.traceparent) as span:
+            reply = await self._run_agent(run, turn)
+            if reply.reason:
+                span.fail(reply.reason)
+            return reply
+
+    async def _run_agent(self, run: RunInHost, turn: Turn) -> ReplyRow:
         row = run.row
         call = self._call
         assert call is not None

@@ -12,6 +12,7 @@ from symfonic_ray.admission import LimitError, Placement, PoolLimits, RunLimits
 from symfonic_ray.cluster.blueprint import SHARED, ChildBlueprint, PoolPlan
 from symfonic_ray.cluster.builder import ProviderCannotBuildError, plan_parcel, planned
 from symfonic_ray.cluster.shipping import UnshippableError, shipped
+from symfonic_ray.cluster.tracing import tracing_wanted
 from symfonic_ray.delegation.contracts import ChildBuildPlan
 from symfonic_ray.delegation.declarations import ChildDeclaration, ChildSpec, PrebuiltChild, ScopedChild
 from symfonic_ray.delegation.errors import ChildBuildError, ChildDeclarationError, DuplicateChildError
@@ -65,6 +66,7 @@ def pool_plan(
         limits=limits,
         run_limits=run_limits,
         import_paths=_import_paths(),
+        tracing=tracing_wanted(),
     )
 
 

@@ -25,6 +25,7 @@ from symfonic_ray.cluster.wire_text import wire_bytes
 from symfonic_ray.delegation.errors import HandOffFault
 from symfonic_ray.delegation.values import DelegationOutcome, HandOffFacts, HandOffReply
 from symfonic_ray.kernel import Deadline, current_deadline, new_run_id, seconds_for_child
+from symfonic_ray.kernel.spans import current_tracer
 from symfonic_ray.kernel.text import about
 
 STOP_GRACE_SECONDS = 0.5  # cancelled code gets so long to leave; then its host is killed
@@ -181,7 +182,9 @@ class RemoteChild:
         run_id = run_id or new_run_id()
         root = root_run_id or parent_run_id or run_id
         ancestors = _ancestors(caller, root, parent_run_id)
-        row = HandOffRow(new_call_id(), query, depth, run_id, root, parent_run_id, ancestors, None)
+        tracer = current_tracer()
+        above = None if tracer is None else tracer.traceparent()
+        row = HandOffRow(new_call_id(), query, depth, run_id, root, parent_run_id, ancestors, None, above)
         hand_off = HandOff(row, wire_bytes(query), self.seconds(caller), self.directory.scope_key)
         if not (can_travel(run_id) and can_travel(root) and can_travel(parent_run_id or root)):
             words = f"a run id cannot travel; give 1 to {RUN_ID_CHARACTERS} visible characters"

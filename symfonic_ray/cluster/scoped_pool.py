@@ -24,6 +24,7 @@ from symfonic_ray.cluster.pool_stats import PoolStats, ScopeStats
 from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.runner import RemoteChild
 from symfonic_ray.cluster.teardown import STOP_GRACE_SECONDS, end_process, kill
+from symfonic_ray.cluster.tracing import begin_tracing
 from symfonic_ray.cluster.turns import Turns
 from symfonic_ray.delegation.adapted import adapt_child
 from symfonic_ray.delegation.context import DelegationContext
@@ -111,6 +112,7 @@ class ScopedPool:
 
     async def __aenter__(self) -> ScopedPool:
         self._open = True
+        begin_tracing(self._plan.tracing)
         self._untell = RATE_LIMITS.tell(self._rate_limited)
         self._housekeeping = asyncio.create_task(self._keep_house())
         return self

@@ -18,6 +18,7 @@ from symfonic_ray.delegation.fleet import HandOffEnded, HandOffEvent, HandOffSta
 from symfonic_ray.delegation.names import LIST_AGENTS, RUN_AGENT
 from symfonic_ray.delegation.records import fault_record, one_line, plain_record, response_record
 from symfonic_ray.delegation.roster import DelegationRoster
+from symfonic_ray.delegation.tracing import hand_off_span, tell_record
 from symfonic_ray.delegation.values import (
     DelegationOutcome,
     DelegationRecord,
@@ -25,6 +26,7 @@ from symfonic_ray.delegation.values import (
     shown,
 )
 from symfonic_ray.kernel import current_run_identity
+from symfonic_ray.kernel.spans import current_tracer
 from symfonic_ray.kernel.text import collapsed, failure_line
 
 LABEL_CHARACTERS = 120
@@ -100,7 +102,13 @@ class DelegationTools:
         if self.observer is not None:
             key = next(_KEYS)
             self._tell(HandOffStarted(key, name if isinstance(name, str) else shown(name), depth, _label(task)))
-        record = await self._hand_off(name, task, depth, started)
+        tracer = current_tracer()
+        if tracer is None:
+            record = await self._hand_off(name, task, depth, started)
+        else:
+            with hand_off_span(tracer, name if self._roster.find(name) is not None else None, depth) as span:
+                record = await self._hand_off(name, task, depth, started)
+                tell_record(span, record)
         if self._ended is not None:
             self._ended(record)
         if self.observer is not None:

@@ -19,6 +19,7 @@ from symfonic_ray.execution.retry import CANCELLATIONS, RetrySchedule
 from symfonic_ray.execution.settling import settled
 from symfonic_ray.execution.thread import BodyThread, Ended
 from symfonic_ray.execution.values import AdmittedCall, ToolOutcome, ToolProgress
+from symfonic_ray.kernel.spans import Attribute, current_tracer
 from symfonic_ray.kernel.text import failure_line
 
 STOP_SECONDS = 1.0  # how long a tool that was told to stop may clean up; then it is left alone
@@ -38,6 +39,19 @@ async def run_call(admitted: AdmittedCall, *, retries: RetrySchedule, emit: Emit
     Raises:
         asyncio.CancelledError: only when the task that runs this is cancelled; the tool has been told to stop then.
     """
+    tracer = current_tracer()
+    if tracer is None:
+        return await _whole_life(admitted, retries, emit)
+    call = admitted.call
+    attributes: dict[str, Attribute] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.name}
+    with tracer.start(f"execute_tool {call.name}", attributes | {"gen_ai.tool.call.id": str(call.id)}) as span:
+        outcome = await _whole_life(admitted, retries, emit)
+        if outcome.reason:
+            span.fail(outcome.reason)
+        return outcome
+
+
+async def _whole_life(admitted: AdmittedCall, retries: RetrySchedule, emit: Emit) -> ToolOutcome:
     try:
         body = body_of(admitted.tool)
         seconds = descriptor_of(admitted.tool, admitted.call.name).timeout_seconds

@@ -39,15 +39,16 @@ def sealed(body: Any) -> bytes:
 def body(**changes: Any) -> list[Any]:
     """The JSON form of a good batch, with parts of its only row or of its header changed by name."""
     row = {"call_id": "c1", "task": "t", "depth": 2, "run": "r2", "root": "r0", "parent": "r1"}
-    row |= {"ancestors": ["r0", "r1"], "seconds": 1.5}
-    head = {"version": 1, "scope": "acme", "child": "reader", "generation": 3, "trace": None}
+    row |= {"ancestors": ["r0", "r1"], "seconds": 1.5, "trace": None}
+    head = {"version": 1, "scope": "acme", "child": "reader", "generation": 3}
     for name, value in changes.items():
         (row if name in row else head)[name] = value
     return [*head.values(), [list(row.values())]]
 
 
 def test_a_batch_arrives_as_it_was_sent() -> None:
-    rows = [ROW, replace(ROW, call_id="c2", task="é\x00\x1b\u202e", seconds_left=None)]
+    traced = replace(ROW, call_id="c3", traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01")
+    rows = [ROW, traced, replace(ROW, call_id="c2", task="é\x00\x1b\u202e", seconds_left=None)]
     assert open_batch(seal_batch(ADDRESS, rows, key=KEY), key=KEY) == (ADDRESS, rows)
 
 
@@ -82,7 +83,10 @@ MALFORMED: dict[str, Any] = {
     "depth missing": body(depth=None),
     "depth zero": body(depth=0),
     "depth below zero": body(depth=-1),
-    "infinite seconds": b'[1,"acme","reader",3,null,[["c","t",1,"r","r",null,[],Infinity]]]',
+    "infinite seconds": b'[1,"acme","reader",3,[["c","t",1,"r","r",null,[],Infinity,null]]]',
+    "a span of another form": body(trace="00-xyz"),
+    "a span with more behind it": body(trace="00-" + "a" * 32 + "-" + "b" * 16 + "-01\n"),
+    "a span as a number": body(trace=1),
     "seconds below zero": body(seconds=-1),
     "a blank run id": body(run=""),
     "a call id that is too long": body(call_id="c" * 65),

@@ -109,9 +109,9 @@ def forged(chance: random.Random, key: bytes, here: Address, number: int) -> byt
         )
         return seal_batch(here, [replace(row, **lineage)], key=key)
     cells: list[Any] = json.loads(good[SEAL_BYTES:])
-    first = cells[5][0]
-    place = chance.randrange(8)
-    wrong = {0: 7, 1: None, 2: "1", 3: 7, 4: None, 5: 7, 6: "r0", 7: "soon"}
+    first = cells[4][0]
+    place = chance.randrange(9)
+    wrong = {0: 7, 1: None, 2: "1", 3: 7, 4: None, 5: 7, 6: "r0", 7: "soon", 8: "here"}
     first[place] = wrong[place] if chance.random() < 0.8 else {"$ne": 1}
     if chance.random() < 0.2:
         first.append("extra")
