@@ -68,7 +68,9 @@ class FleetController:
         self._numbers = itertools.count(1)
 
     async def take(self, plan: PoolPlan) -> int:
-        """Take over a pool; gives this process's id."""
+        """Take over a pool; gives this process's id. Said again, it changes nothing."""
+        if self._plan is not None:
+            return os.getpid()
         self._plan = plan
         self._ledger = TreeLedger(plan.run_limits)
         self._birth = Birth(self._places.controller(), plan.limits, self._places)

@@ -37,6 +37,7 @@ from symfonic_ray.kernel import scope_key as key_of
 from symfonic_ray.kernel.rate_limits import RATE_LIMITS
 
 CONTROLLER_SECONDS = 30.0  # starting one process on a busy machine
+ASK_AGAIN_SECONDS = 5.0  # a word to it that was lost is said again
 CLOSE_MARGIN_SECONDS = 5.0
 COMPOSITIONS = 8  # scopes built at one time: more would only share the cores, and run into their deadlines together
 HOUSEKEEPING_SECONDS = 0.5
@@ -183,7 +184,7 @@ class ScopedPool:
             if self._controller is None:
                 controller = self._start_controller()
                 try:
-                    await answer_of(controller.take.remote(self._plan), CONTROLLER_SECONDS)
+                    await self._taken_over(controller)
                 except (TimeoutError, CallLostError) as error:
                     await kill(controller)
                     words = f"the fleet's controller did not start within {CONTROLLER_SECONDS:g} seconds"
@@ -194,6 +195,18 @@ class ScopedPool:
                 self._controller = controller
                 self._tell_frozen()
             return self._controller
+
+    async def _taken_over(self, controller: Any) -> None:
+        """Give a new controller its pool.
+
+        Raises:
+            TimeoutError, CallLostError: when it does not start.
+        """
+        async with asyncio.timeout(CONTROLLER_SECONDS):
+            while True:
+                with suppress(TimeoutError):
+                    await answer_of(controller.take.remote(self._plan), ASK_AGAIN_SECONDS)
+                    return
 
     def _start_controller(self) -> Any:
         from symfonic_ray.cluster.on_ray import start_controller

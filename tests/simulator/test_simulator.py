@@ -25,7 +25,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SEEDS_TO_FIND = 200
 
 
-@pytest.mark.parametrize("seed", range(30))
+ONCE_BROKEN = (1272,)  # the word that starts a controller was lost, and was waited for half a minute
+
+
+@pytest.mark.parametrize("seed", [*range(30), *ONCE_BROKEN])
 def test_a_fleet_keeps_its_promises_under_any_faults(seed: int) -> None:
     assert_sound(simulate(seed=seed), seed=seed)
 
