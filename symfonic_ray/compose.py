@@ -10,7 +10,7 @@ import inspect
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -102,7 +102,13 @@ class Answer:
 
 @asynccontextmanager
 async def open_fleet(
-    config: FleetConfig, *, scope: str, address: str | None = None, on_stage: Callable[[str], None] | None = None
+    config: FleetConfig,
+    *,
+    scope: str,
+    address: str | None = None,
+    on_stage: Callable[[str], None] | None = None,
+    beside: Callable[[Any], AbstractAsyncContextManager[Any]] | None = None,
+    on_beside: Callable[[Any], None] | None = None,
 ) -> AsyncIterator[ObservedFleet]:
     """Connect, start a pool and build the children of ``scope``; close all of it on leaving.
 
@@ -111,6 +117,8 @@ async def open_fleet(
         scope: the tenant.
         address: of a Ray cluster; None: ``RAY_ADDRESS``, else a local Ray that is started and stopped here.
         on_stage: told in a few words what is being waited for.
+        beside: given the pool, something that is open as long as the pool is, such as a console.
+        on_beside: told what ``beside`` gives, before the children are built.
     Raises:
         FleetOpenError: when the cluster cannot be reached, the pool refuses a limit, or a child cannot be built.
     """
@@ -131,6 +139,10 @@ async def open_fleet(
                     name=config.name,
                 )
             )
+            if beside is not None:
+                opened = await stack.enter_async_context(beside(pool))
+                if on_beside is not None:
+                    on_beside(opened)
             fleet = await stack.enter_async_context(pool.scope(scope))
         except ClusterUnreachableError as error:
             raise FleetOpenError("unreachable", str(error)) from error

@@ -10,6 +10,7 @@ import typer
 
 from symfonic_ray.cli.bench import bench
 from symfonic_ray.cli.demo import demo
+from symfonic_ray.cli.dev import dev
 from symfonic_ray.cli.doctor import doctor
 from symfonic_ray.cli.exit_codes import ExitCode
 from symfonic_ray.cli.init import init
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: examples keep their lines, brackets stay brackets
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, run, init, mcp, validate, doctor, bench):
+for command in (demo, run, dev, init, mcp, validate, doctor, bench):
     app.command()(command)
 app.command("map")(map_tasks)
 app.add_typer(runs, name="runs")

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -23,6 +24,7 @@ from symfonic_ray.cluster.plan import pool_plan
 from symfonic_ray.cluster.pool_stats import PoolStats, ScopeStats
 from symfonic_ray.cluster.remote_call import CallLostError, answer_of
 from symfonic_ray.cluster.runner import RemoteChild
+from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.cluster.teardown import STOP_GRACE_SECONDS, end_process, kill
 from symfonic_ray.cluster.tracing import begin_tracing
 from symfonic_ray.cluster.turns import Turns
@@ -31,6 +33,7 @@ from symfonic_ray.delegation.context import DelegationContext
 from symfonic_ray.delegation.declarations import ChildDeclaration, PrebuiltChild
 from symfonic_ray.delegation.depth import DepthPolicy
 from symfonic_ray.delegation.errors import ChildBuildError, DelegationError
+from symfonic_ray.delegation.fleet import HandOffEvent
 from symfonic_ray.delegation.roster import RosterEntry
 from symfonic_ray.delegation.values import TeardownReport
 from symfonic_ray.kernel import scope_key as key_of
@@ -42,6 +45,10 @@ CLOSE_MARGIN_SECONDS = 5.0
 COMPOSITIONS = 8  # scopes built at one time: more would only share the cores, and run into their deadlines together
 HOUSEKEEPING_SECONDS = 0.5
 FREEZE_SECONDS = 10.0  # the graces of a freeze at every host, with room for a busy machine
+
+
+Watcher = Callable[[str, HandOffEvent], None]
+"""Told a scope's key and what happens in it."""
 
 
 class PoolClosedError(DelegationError):
@@ -102,6 +109,8 @@ class ScopedPool:
         self._count = ControllerCount(warm_hosts=0, scopes={})
         self._open = False
         self._ending: asyncio.Task[TeardownReport] | None = None
+        self._watchers: list[Watcher] = []
+        self._watching: dict[Watcher, list[Callable[[], None]]] = {}
         self._freezing: asyncio.Task[None] | None = None
         self._untell: Callable[[], None] = _nothing
         self._told_frozen: tuple[bool, tuple[str, ...]] = (False, ())
@@ -249,6 +258,8 @@ class ScopedPool:
                 )
             )
         fleet.equip(entries, directory, context=context)
+        for watcher in self._watchers:
+            self._watching.setdefault(watcher, []).append(fleet.observe(partial(watcher, key)))
         return LiveScope(key, fleet, directory, last_used=time.monotonic())
 
     def _rate_limited(self, key: str, seconds: float) -> None:
@@ -407,6 +418,36 @@ class ScopedPool:
                 for key in self._scopes.keys:
                     if (live := self._scopes.find(key)) is not None and live.closing is None:
                         await live.directory.shrink(asyncio.get_running_loop().time())
+
+    def observe(self, watcher: Watcher) -> Callable[[], None]:
+        """Tell ``watcher`` of every hand-off of every scope as it starts and ends, of scopes to come too.
+
+        Returns:
+            A function that ends it. While a pool is watched, ``fan_out`` takes the slower way of single hand-offs.
+        """
+        self._watchers.append(watcher)
+        ends = self._watching.setdefault(watcher, [])
+        for key in self._scopes.keys:
+            if (live := self._scopes.find(key)) is not None:
+                ends.append(live.fleet.observe(partial(watcher, key)))
+
+        def end() -> None:
+            with suppress(ValueError):
+                self._watchers.remove(watcher)
+            for forget in self._watching.pop(watcher, ()):
+                forget()
+
+        return end
+
+    async def cancel(self, scope: Any, root_run_id: str) -> StopReceipt:
+        """Stop a tree of runs of a scope, as ``fleet.cancel`` does; an empty receipt for a scope that is not live.
+
+        Raises:
+            ScopeError: for a scope that cannot name one tenant.
+            HandOffFault: ``controller_lost`` or ``timeout``.
+        """
+        live = self._scopes.find(key_of(scope))
+        return StopReceipt(root_run_id=root_run_id) if live is None else await live.fleet.cancel(root_run_id)
 
     def report_to(self, metrics: Metrics) -> None:
         """Tell ``metrics`` of every fault from now on, and twice a second what the pool uses."""

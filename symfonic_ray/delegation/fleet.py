@@ -46,6 +46,10 @@ class HandOffStarted:
     depth: int
     task: str = ""
     """The beginning of the task, on one line."""
+    run_id: str = ""
+    """Of the child's run, where it comes to one."""
+    root_run_id: str = ""
+    """Of the run at the top of its tree."""
 
 
 @dataclass(frozen=True, slots=True)

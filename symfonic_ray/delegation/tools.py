@@ -25,7 +25,7 @@ from symfonic_ray.delegation.values import (
     DelegationToolSpec,
     shown,
 )
-from symfonic_ray.kernel import current_run_identity
+from symfonic_ray.kernel import current_run_identity, new_run_id
 from symfonic_ray.kernel.spans import current_tracer
 from symfonic_ray.kernel.text import collapsed, failure_line
 
@@ -99,15 +99,19 @@ class DelegationTools:
         started = time.perf_counter()
         depth = self._depth.child_depth(self._context.current_depth())
         key = 0
+        run_id: str | None = None  # whoever watches is told it before the run starts
         if self.observer is not None:
             key = next(_KEYS)
-            self._tell(HandOffStarted(key, name if isinstance(name, str) else shown(name), depth, _label(task)))
+            run_id = new_run_id()
+            shown_name = name if isinstance(name, str) else shown(name)
+            root = self.lineage()[0] or run_id
+            self._tell(HandOffStarted(key, shown_name, depth, _label(task), run_id, root))
         tracer = current_tracer()
         if tracer is None:
-            record = await self._hand_off(name, task, depth, started)
+            record = await self._hand_off(name, task, depth, started, run_id)
         else:
             with hand_off_span(tracer, name if self._roster.find(name) is not None else None, depth) as span:
-                record = await self._hand_off(name, task, depth, started)
+                record = await self._hand_off(name, task, depth, started, run_id)
                 tell_record(span, record)
         if self._ended is not None:
             self._ended(record)
@@ -115,7 +119,9 @@ class DelegationTools:
             self._tell(HandOffEnded(key, record))
         return record
 
-    async def _hand_off(self, name: object, task: object, depth: int, started: float) -> DelegationRecord:
+    async def _hand_off(
+        self, name: object, task: object, depth: int, started: float, run_id: str | None
+    ) -> DelegationRecord:
         if not self._depth.admits(self._context.current_depth()):
             return plain_record(name, depth, started, DelegationOutcome.REFUSED_DEPTH, "depth", self._depth.refusal())
         if self._roster.find(name) is None:
@@ -126,7 +132,13 @@ class DelegationTools:
         cancels_before = _cancels()
         try:
             response = await self._roster.run(
-                name, task, scope=scope, depth=depth, root_run_id=root_run_id, parent_run_id=parent_run_id
+                name,
+                task,
+                scope=scope,
+                run_id=run_id,
+                depth=depth,
+                root_run_id=root_run_id,
+                parent_run_id=parent_run_id,
             )
             record = response_record(name, depth, started, response)
         except asyncio.CancelledError:

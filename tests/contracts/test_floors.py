@@ -20,7 +20,7 @@ FLOORS = (
     ("agent", "testing"),
     ("journal", "adapters", "config", "report"),
     ("cluster",),
-    ("compose", "bulk", "bench", "jobs", "testing/simulator"),
+    ("compose", "bulk", "bench", "jobs", "testing/simulator", "console"),
     ("cli",),
 )
 DATA = {"samples", "scaffold"}  # documents and a new project's files, no code to speak of
