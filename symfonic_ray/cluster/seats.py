@@ -18,6 +18,7 @@ from symfonic_ray.cluster.teardown import end_host, kill, leave, until_gone
 from symfonic_ray.delegation.values import TeardownReport
 
 PROBE_SECONDS = 2.0
+REMEMBER_SECONDS = 60.0  # a stopped tree's hand-offs that are still on their way to a host that was not there yet
 STOP_GRACE_SECONDS = 1.0  # runs of a stopped tree get so long to leave; then their host is killed
 
 
@@ -78,6 +79,7 @@ class ScopeSeats:
         self._paused = paused
         self._groups: dict[str, _Group] = {}
         self._stops = 0
+        self._stopped_trees: dict[str, float] = {}
         self.closing = False
         self.frozen = False
         """Whether its hosts take no work, those that are built from now on too."""
@@ -162,8 +164,7 @@ class ScopeSeats:
                 if group.last_loss:
                     self._note("restart", self._first(name), born.generation, group.last_loss)
                     group.last_loss = ""
-                if self.frozen:
-                    await self._frozen_at(name, born, True)
+                await self._caught_up(name, born)
                 group.lost_before = self._returning  # a further replica of a scope that never lived before is not fresh
                 return None
             if not group.seats:  # one more that did not come up says nothing against those that are there
@@ -172,6 +173,14 @@ class ScopeSeats:
             return born
         finally:
             group.building = None
+
+    async def _caught_up(self, name: str, born: Seat) -> None:
+        """Tell a new host what the others were told while it was being built."""
+        now = time.monotonic()
+        self._stopped_trees = {root: at for root, at in self._stopped_trees.items() if now - at < REMEMBER_SECONDS}
+        await asyncio.gather(*(self._refused_at(born, root) for root in self._stopped_trees))
+        if self.frozen:
+            await self._frozen_at(name, born, True)
 
     async def _probe(self, name: str) -> None:
         """Notice hosts that died while nobody called them, so that a scope is never entered with a dead one."""
@@ -224,6 +233,7 @@ class ScopeSeats:
         All hosts refuse the tree before the first run is stopped, so that nothing starts anew meanwhile.
         """
         self._stops += 1
+        self._stopped_trees[root_run_id] = time.monotonic()
         try:
             places = [(name, seat) for name, group in self._groups.items() for seat in group.seats]
             told = await asyncio.gather(*(self._refused_at(seat, root_run_id) for _, seat in places))

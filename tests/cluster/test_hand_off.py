@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 from symfonic_ray.cluster import Placement, PoolLimits, RunLimits
@@ -296,3 +297,16 @@ async def test_leaving_a_fan_out_early_stops_what_runs(open_pool: PoolMaker, tmp
         await asyncio.sleep(0.5)
         assert sizes == [f.stat().st_size for f in files if f.exists()]
         assert sizes
+
+
+async def test_a_parent_whose_child_runs_out_of_time_still_answers_in_its_reserve(open_pool: PoolMaker) -> None:
+    placement = Placement(delegates_to=("stem", "sleeper"), concurrency=4)
+    pool = await open_pool("stem", "sleeper", placements={"stem": placement, "sleeper": Placement(concurrency=4)})
+    async with pool.scope("acme") as fleet:
+        inner = json.dumps([["sleeper", "60"], ["sleeper", "0"]])
+        began = time.monotonic()
+        record = await fleet.delegate("stem", json.dumps([["stem", inner], ["sleeper", "0"]]), timeout_seconds=6.0)
+        seconds = time.monotonic() - began
+        assert record.outcome is DelegationOutcome.DELIVERED, record
+        assert json.loads(record.message) == ["", ""]  # the one in the middle answered too, with what was there
+        assert seconds < 6.0
