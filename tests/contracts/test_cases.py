@@ -1,4 +1,4 @@
-"""The table of reported faults names tests that exist."""
+"""The tables of reported faults, of bad input and of promises name tests that exist."""
 
 from __future__ import annotations
 
@@ -7,6 +7,39 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "cases.md"
+BAD_INPUT = ROOT / "docs" / "bad-input.md"
+PROMISES = ROOT / "docs" / "promises.md"
+
+
+def missing_tests(cell: str) -> list[str]:
+    """The tests that a cell names and that are not there; ``::name`` stands in the file named before it."""
+    missing, file = [], ""
+    for named in re.findall(r"`([^`]+)`", cell):
+        path, _, test = named.partition("::")
+        file = path or file
+        place = ROOT / file
+        if not place.exists() or (test and f"def {test}(" not in place.read_text()):
+            missing.append(named)
+    return missing
+
+
+def rows(table: Path) -> list[list[str]]:
+    """The cells of a table's rows, without its head."""
+    lines = [line for line in table.read_text().splitlines() if line.startswith("| ")]
+    return [line.strip("|").split(" | ") for line in lines[1:]]
+
+
+def test_every_test_that_the_table_of_bad_input_names_is_there() -> None:
+    assert len(rows(BAD_INPUT)) >= 20
+    assert [
+        named for row in rows(BAD_INPUT) for named in missing_tests(row[-1]) or ([] if "`" in row[-1] else row)
+    ] == []
+
+
+def test_every_promise_names_what_measures_it() -> None:
+    numbers = [row[0].strip() for row in rows(PROMISES)]
+    assert numbers == [f"P{number}" for number in range(1, 21)]
+    assert [named for row in rows(PROMISES) for named in missing_tests(row[-1])] == []
 
 
 def test_every_test_that_the_table_of_reported_faults_names_is_there() -> None:
@@ -14,11 +47,5 @@ def test_every_test_that_the_table_of_reported_faults_names_is_there() -> None:
     for row in TABLE.read_text().splitlines():
         if not row.startswith("| D"):
             continue
-        file = ""
-        for named in re.findall(r"`([^`]+)`", row.split("|")[3]):
-            path, _, test = named.partition("::")
-            file = path or file
-            place = ROOT / file
-            if not place.exists() or (test and f"def {test}(" not in place.read_text()):
-                missing.append(f"{row[2:5]}: {named}")
+        missing += [f"{row[2:5]}: {named}" for named in missing_tests(row.split("|")[3])]
     assert not missing, missing
