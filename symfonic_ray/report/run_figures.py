@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from symfonic_ray.report.run_tree import Branch, HandOff
 
-LANES = 24  # a lane a child; more would push the tree off the page
+LANES = 24  # a lane a host; more would push the tree off the page
+_NAMED = 3  # children of one host that are named
 _LEAST_WIDTH = 2.0  # of 1000, so that a short hand-off can be seen
 
 
@@ -94,14 +95,29 @@ def last_end(rows: Sequence[HandOff]) -> float:
 
 
 def lanes(rows: Sequence[HandOff]) -> list[tuple[str, list[Bar]]]:
-    """The hand-offs of each child over the time of the run; the busiest ``LANES`` children."""
+    """The hand-offs of each host over the time of the run, by what it serves; the busiest ``LANES`` hosts."""
     whole = last_end(rows) or 1.0
-    by_child: dict[str, list[Bar]] = defaultdict(list)
+    by_host: dict[tuple[int, str], list[Bar]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row.outcome != "delivered"):  # failures are drawn over the others
         width = max(_LEAST_WIDTH, 1000 * row.seconds / whole)
         left = min(1000 * row.started_seconds / whole, 1000 - _LEAST_WIDTH)
-        by_child[row.name].append(Bar(row=row, left=left, width=width))
-    return sorted(by_child.items(), key=lambda item: -len(item[1]))[:LANES]
+        by_host[host_of(row)].append(Bar(row=row, left=left, width=width))
+    busiest = sorted(by_host.items(), key=lambda item: -len(item[1]))[:LANES]
+    return [(host_name(host, [bar.row.name for bar in bars]), bars) for host, bars in busiest]
+
+
+def host_of(row: HandOff) -> tuple[int, str]:
+    """What tells the host of a hand-off from others: the build that ran it; in the caller's own process the child."""
+    return (row.generation, "") if row.generation else (0, row.name)
+
+
+def host_name(host: tuple[int, str], children: Sequence[str]) -> str:
+    """A host in words, such as ``reader, host 3``; of a child that ran in no host its name alone."""
+    generation, name = host
+    if not generation:
+        return name
+    names = sorted(set(children))
+    return f"{', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''}, host {generation}"
 
 
 def tokens(usages: Sequence[str]) -> int:

@@ -38,3 +38,11 @@ def test_every_lane_has_the_name_of_its_child() -> None:
 def test_one_after_another_shares_a_lane() -> None:
     events = chrome_trace("readers", [ROW, replace(ROW, started_seconds=1.0)])["traceEvents"]
     assert len({event["tid"] for event in events if event["ph"] == "X"}) == 1
+
+
+def test_each_host_is_a_process_of_the_trace_and_says_what_it_serves() -> None:
+    rows = [ROW, replace(ROW, name="critic"), replace(ROW, generation=7), replace(ROW, name="local", generation=0)]
+    events = chrome_trace("readers", rows)["traceEvents"]
+    processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert processes == {1: "readers", 2: "critic, reader, host 1", 8: "reader, host 7"}
+    assert [event["pid"] for event in events if event["ph"] == "X"] == [2, 2, 8, 1]

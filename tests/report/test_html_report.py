@@ -12,7 +12,7 @@ import pytest
 
 from symfonic_ray.journal import HandOffRow, RunRow
 from symfonic_ray.report.html_report import html_report
-from symfonic_ray.report.run_figures import failure_groups, slowest_path, tokens, waited_seconds
+from symfonic_ray.report.run_figures import failure_groups, lanes, slowest_path, tokens, waited_seconds
 from symfonic_ray.report.run_tree import nested, tree_lines
 
 CHROMIUM = shutil.which("chromium")
@@ -177,3 +177,19 @@ def test_the_page_opens_in_a_browser_without_errors_or_sideways_scrolling(tmp_pa
     over = re.search(r'data-over="(-?\d+)"', done.stdout)
     assert over is not None
     assert int(over[1]) <= 0
+
+
+def test_the_timeline_has_a_lane_for_each_host() -> None:
+    rows = [
+        ROW,
+        replace(ROW, name="critic"),
+        replace(ROW, generation=7),
+        *(replace(ROW, name=f"c{number}", generation=9) for number in range(5)),
+        replace(ROW, name="local", generation=0),
+    ]
+    assert [(name, len(bars)) for name, bars in lanes(rows)] == [
+        ("c0, c1, c2, ..., host 9", 5),
+        ("critic, reader, host 1", 2),
+        ("reader, host 7", 1),
+        ("local", 1),
+    ]
