@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from symfonic_ray.cli.mapping import MapRequest, carry_out
-from symfonic_ray.cli.options import Address, AsJson, Debug, FleetFile, NoColor, Scope, _above_zero
+from symfonic_ray.cli.options import Address, AsJson, Debug, FleetFile, NoColor, NoRecord, Scope, _above_zero
 
 
 def map_tasks(
@@ -51,6 +51,7 @@ def map_tasks(
     as_json: AsJson = False,
     no_color: NoColor = False,
     debug: Debug = False,
+    no_record: NoRecord = False,
 ) -> None:
     """Hand every line of a file to a child of a fleet.
 
@@ -87,5 +88,6 @@ def map_tasks(
         as_json=as_json,
         no_color=no_color,
         debug=debug,
+        record=not no_record,
     )
     raise typer.Exit(carry_out(request))

@@ -6,6 +6,7 @@ import asyncio
 import time
 import traceback
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 from symfonic_ray.bulk import (
     BulkJob,
@@ -28,9 +29,11 @@ from symfonic_ray.cli.map_summary import MapEnding
 from symfonic_ray.cli.mapping import ESCAPED_BYTES, FRAME_BYTES, MapRequest, refused
 from symfonic_ray.cli.streams import Results, say
 from symfonic_ray.config import FleetConfig
-from symfonic_ray.delegation import Fleet
-from symfonic_ray.journal import JournalError, RunJournal
+from symfonic_ray.journal import JournalError, RunJournal, RunRecorder, RunStore, state_file
 from symfonic_ray.kernel.text import failure_line
+
+if TYPE_CHECKING:
+    from symfonic_ray.compose import ObservedFleet
 
 COUNTED_BYTES = 1 << 28  # a larger file is not read twice only to know how much is left
 _OPENING_CODES = {"unreachable": ExitCode.UNREACHABLE, "limits": ExitCode.USAGE, "build": ExitCode.FAILED}
@@ -197,7 +200,7 @@ class MapSession:
             )
         return most if asked is None else min(asked, most)
 
-    async def _hand_over(self, fleet: Fleet, stack: AsyncExitStack, interrupts: Interrupts) -> None:
+    async def _hand_over(self, fleet: ObservedFleet, stack: AsyncExitStack, interrupts: Interrupts) -> None:
         request = self._request
         if self._results is None:
             try:
@@ -226,6 +229,8 @@ class MapSession:
                 total=self._total,
             )
 
+        recorder = self._recorder()
+        unrecord = fleet.observe(recorder.on_event) if recorder is not None else None
         began_at = time.monotonic()
         interrupted, stopped = False, ""
         try:
@@ -241,7 +246,29 @@ class MapSession:
             interrupted = True
         except (JournalError, OSError) as error:
             stopped = str(error)
-        self._tell(self._ending(began_at=began_at, first=first, stopped=stopped, interrupted=interrupted))
+        ending = self._ending(began_at=began_at, first=first, stopped=stopped, interrupted=interrupted)
+        self._tell(ending)
+        if recorder is not None and unrecord is not None:
+            unrecord()
+            recorder.end(ending.outcome, ending.message)
+            if recorder.recording:
+                say(f"recorded: symfonic-ray runs show {recorder.run_id}")
+
+    def _recorder(self) -> RunRecorder | None:
+        """Keeps what is handed over for ``runs``; None where no trace is wanted."""
+        request = self._request
+        if not request.record:
+            return None
+        recorder = RunRecorder(
+            RunStore(state_file()),
+            command="map",
+            fleet=self._config.name,
+            scope=request.scope,
+            question=f"{request.tasks_file.name}, each line to {request.child}",
+            warn=say,
+        )
+        recorder.begin()
+        return recorder
 
     async def _put_in_order(self, journal: RunJournal) -> None:
         self._close_results()

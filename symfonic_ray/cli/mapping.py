@@ -44,6 +44,8 @@ class MapRequest:
     as_json: bool
     no_color: bool
     debug: bool
+    record: bool = True
+    """Whether the run goes into the run store."""
 
 
 def carry_out(request: MapRequest) -> ExitCode:

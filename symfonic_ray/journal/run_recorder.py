@@ -59,7 +59,7 @@ class RunRecorder:
         self._began_at = time.monotonic()
         self._started: dict[int, HandOffStarted] = {}
         self._rows: list[HandOffRow] = []
-        self._failed = self._left_out = 0
+        self._failed = self._left_out = self._spared = 0
         self._recording = False
         self._run = RunRow(
             run_id=new_run_id(),
@@ -102,8 +102,18 @@ class RunRecorder:
         self._failed += not event.record.outcome.delivered
         if len(self._rows) < KEPT_HAND_OFFS:
             self._rows.append(self._row(event, started))
-        else:
-            self._left_out += 1
+            return
+        self._left_out += 1
+        if not event.record.outcome.delivered and (place := self._least_told()) is not None:
+            self._rows[place] = self._row(event, started)  # what went wrong is what is asked for later
+
+    def _least_told(self) -> int | None:
+        """The place of a row that may make room for a failure; None when failures fill them all."""
+        while self._spared < len(self._rows):
+            self._spared += 1
+            if self._rows[self._spared - 1].delivered:
+                return self._spared - 1
+        return None
 
     def end(self, outcome: str, message: str = "") -> None:
         """Write what the run came to; waits for the disk, and up to 5 s for another command's write.

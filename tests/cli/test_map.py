@@ -316,3 +316,15 @@ def test_the_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_a_map_is_a_run_that_can_be_looked_at_afterwards(mapped: Mapped) -> None:
+    mapped.write("a", "fail b", "c")
+    assert mapped.run() == ExitCode.DELIVERED
+    (said,) = [line for line in mapped.err.splitlines() if line.startswith("recorded: ")]
+    run_id = said.split()[-1]
+    assert main(["runs", "show", run_id, "--json"]) == ExitCode.DELIVERED
+    shown = json.loads(mapped._capfd.readouterr().out)["run"]
+    assert (shown["command"], shown["hand_offs"], shown["failed"]) == ("map", 3, 1)
+    assert mapped.run("--force", "--no-record") == ExitCode.DELIVERED
+    assert "recorded: " not in mapped.err

@@ -63,6 +63,7 @@ class Job:
         self.results = folder / "out.jsonl"
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         self.environment |= {"PYTHONPATH": str(ROOT), "EFFECTS": str(folder / "effects")}
+        self.environment["SYMFONIC_RAY_STATE"] = str(folder / "state")
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "symfonic_ray.cli", "map", "fleet.yaml", "writer", "tasks.jsonl"]

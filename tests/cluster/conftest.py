@@ -97,7 +97,7 @@ async def hosts(pool: str, count: int, seconds: float = 30.0) -> dict[str, int]:
     return found
 
 
-async def gone(titles: set[str], pools: list[str], seconds: float = 3.0) -> set[str]:
+async def gone(titles: set[str], pools: list[str], seconds: float = 10.0) -> set[str]:
     """What of ``titles`` still runs when the time is up."""
     deadline = time.monotonic() + seconds
     while titles and time.monotonic() < deadline:

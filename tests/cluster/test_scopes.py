@@ -286,7 +286,8 @@ async def test_a_child_in_demand_gets_more_hosts_up_to_its_most(open_pool: PoolM
         assert {record.outcome for record in records} == {DelegationOutcome.DELIVERED}
         generations = {record.generation for record in records}
         assert 2 <= len(generations) <= 3
-        assert await until(lambda: pool.stats().live_hosts == len(generations), 5)
+        # one that came up too late to answer anything is there all the same
+        assert await until(lambda: len(generations) <= pool.stats().live_hosts <= 3, 5)
 
 
 @pytest.mark.parametrize("scope", [None, "", " ", "*", "..", "a\u200bb", "x" * 129, float("nan"), object()], ids=ascii)

@@ -144,3 +144,15 @@ def test_a_link_in_the_place_of_the_store_is_refused(store: RunStore, tmp_path: 
     with pytest.raises(RunStoreError):
         store.begin(recorder(store)._run)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_failures_are_kept_where_there_is_no_room_for_all(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symfonic_ray.journal.run_recorder.KEPT_HAND_OFFS", 3)
+    made = recorder(store)
+    made.begin()
+    for number in range(12):
+        outcome = DelegationOutcome.CHILD_FAILED if number % 2 else DelegationOutcome.DELIVERED
+        made.on_event(HandOffEnded(None, replace(record(f"run{number}"), outcome=outcome, reason="exception")))
+    made.end("failed")
+    assert {row.run_id for row in store.hand_offs(made.run_id)} == {"run1", "run3", "run5"}
+    assert (store.runs()[0].hand_offs, store.runs()[0].failed, store.runs()[0].left_out) == (12, 6, 9)
