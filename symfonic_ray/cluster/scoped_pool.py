@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -17,6 +16,7 @@ from symfonic_ray.cluster.controller import ControllerCount
 from symfonic_ray.cluster.directory import Directory
 from symfonic_ray.cluster.fault_log import FaultLog, Metrics
 from symfonic_ray.cluster.fleet import ScopedFleet
+from symfonic_ray.cluster.freezing import Freezing
 from symfonic_ray.cluster.gate import Gate
 from symfonic_ray.cluster.live_scopes import LiveScope, LiveScopes
 from symfonic_ray.cluster.local_child import LocalChild
@@ -28,12 +28,12 @@ from symfonic_ray.cluster.stop_receipt import StopReceipt
 from symfonic_ray.cluster.teardown import STOP_GRACE_SECONDS, end_process, kill
 from symfonic_ray.cluster.tracing import begin_tracing
 from symfonic_ray.cluster.turns import Turns
+from symfonic_ray.cluster.watchers import Watcher, Watchers
 from symfonic_ray.delegation.adapted import adapt_child
 from symfonic_ray.delegation.context import DelegationContext
 from symfonic_ray.delegation.declarations import ChildDeclaration, PrebuiltChild
 from symfonic_ray.delegation.depth import DepthPolicy
 from symfonic_ray.delegation.errors import ChildBuildError, DelegationError
-from symfonic_ray.delegation.fleet import HandOffEvent
 from symfonic_ray.delegation.roster import RosterEntry
 from symfonic_ray.delegation.values import TeardownReport
 from symfonic_ray.kernel import scope_key as key_of
@@ -44,11 +44,6 @@ ASK_AGAIN_SECONDS = 5.0  # a word to it that was lost is said again
 CLOSE_MARGIN_SECONDS = 5.0
 COMPOSITIONS = 8  # scopes built at one time: more would only share the cores, and run into their deadlines together
 HOUSEKEEPING_SECONDS = 0.5
-FREEZE_SECONDS = 10.0  # the graces of a freeze at every host, with room for a busy machine
-
-
-Watcher = Callable[[str, HandOffEvent], None]
-"""Told a scope's key and what happens in it."""
 
 
 class PoolClosedError(DelegationError):
@@ -102,6 +97,8 @@ class ScopedPool:
             gate=self._gate,
             close=self._close_key,
         )
+        self._freezing = Freezing(self._gate, self._scopes)
+        self._watchers = Watchers(self._scopes)
         self._composing = asyncio.Semaphore(COMPOSITIONS)
         self._controller: Any = None
         self._starting = asyncio.Lock()
@@ -109,11 +106,7 @@ class ScopedPool:
         self._count = ControllerCount(warm_hosts=0, scopes={})
         self._open = False
         self._ending: asyncio.Task[TeardownReport] | None = None
-        self._watchers: list[Watcher] = []
-        self._watching: dict[Watcher, list[Callable[[], None]]] = {}
-        self._freezing: asyncio.Task[None] | None = None
         self._untell: Callable[[], None] = _nothing
-        self._told_frozen: tuple[bool, tuple[str, ...]] = (False, ())
 
     @property
     def name(self) -> str:
@@ -202,7 +195,7 @@ class ScopedPool:
                     end_process(controller)
                     raise
                 self._controller = controller
-                self._tell_frozen()
+                self._freezing.use(controller)
             return self._controller
 
     async def _taken_over(self, controller: Any) -> None:
@@ -258,8 +251,7 @@ class ScopedPool:
                 )
             )
         fleet.equip(entries, directory, context=context)
-        for watcher in self._watchers:
-            self._watching.setdefault(watcher, []).append(fleet.observe(partial(watcher, key)))
+        self._watchers.attach(key, fleet)
         return LiveScope(key, fleet, directory, last_used=time.monotonic())
 
     def _rate_limited(self, key: str, seconds: float) -> None:
@@ -280,12 +272,7 @@ class ScopedPool:
             ScopeError: for a scope that cannot name one tenant.
             PoolClosedError: outside the pool's own block.
         """
-        key = self._freezable(scope)
-        self._gate.freeze(key)
-        for each in self._scopes.keys if key is None else (key,):
-            if (live := self._scopes.find(each)) is not None:
-                live.directory.local_runs.stop("its scope was frozen")
-        self._tell_frozen()
+        self._freezing.freeze(self._freezable(scope))
 
     def thaw(self, scope: Any = None) -> None:
         """Take work again: of a scope that was frozen by name, or of the pool that was frozen whole.
@@ -297,36 +284,13 @@ class ScopedPool:
             ScopeError: for a scope that cannot name one tenant.
             PoolClosedError: outside the pool's own block.
         """
-        self._gate.thaw(self._freezable(scope))
-        self._tell_frozen()
+        self._freezing.thaw(self._freezable(scope))
 
     def _freezable(self, scope: Any) -> str | None:
         key = None if scope is None else key_of(scope)
         if not self._open:
             raise PoolClosedError(self.name)
         return key
-
-    def _tell_frozen(self) -> None:
-        if self._freezing is None:
-            self._freezing = asyncio.create_task(self._frozen_told())
-
-    async def _frozen_told(self) -> None:
-        """Bring the controller to what the gate says, however often that changes meanwhile."""
-        try:
-            while self._controller is not None and self._open and self._told_frozen != self._gate.frozen:
-                wanted = self._gate.frozen
-                try:
-                    killed = await answer_of(self._controller.freeze.remote(*wanted), FREEZE_SECONDS)
-                except TimeoutError:
-                    continue
-                except CallLostError:
-                    return
-                self._told_frozen = wanted
-                for key, generations in killed.items():
-                    if (live := self._scopes.find(key)) is not None:
-                        live.directory.lose_generations(generations)
-        finally:
-            self._freezing = None
 
     async def close_scope(self, scope: Any) -> TeardownReport:
         """Close a scope at once, whoever holds it; what runs ends in a record (``cancelled``).
@@ -355,6 +319,7 @@ class ScopedPool:
                 report = self._lost_report(f"the controller did not end it within {seconds:g} seconds")
             except CallLostError:
                 report = self._lost_report("the controller is gone, and the child's process with it")
+        self._watchers.forget(key)
         await self._scopes.gone(live, report)
         return report
 
@@ -381,9 +346,9 @@ class ScopedPool:
 
     async def _close(self) -> TeardownReport:
         self._untell()
-        for task in (self._housekeeping, self._freezing):
-            if task is not None:
-                task.cancel()
+        self._freezing.close()
+        if self._housekeeping is not None:
+            self._housekeeping.cancel()
         async with self._starting:  # a controller that is just being started is there afterwards, and ended below
             pass
         reports = await asyncio.gather(*(self._close_key(key) for key in self._scopes.keys))
@@ -425,19 +390,7 @@ class ScopedPool:
         Returns:
             A function that ends it. While a pool is watched, ``fan_out`` takes the slower way of single hand-offs.
         """
-        self._watchers.append(watcher)
-        ends = self._watching.setdefault(watcher, [])
-        for key in self._scopes.keys:
-            if (live := self._scopes.find(key)) is not None:
-                ends.append(live.fleet.observe(partial(watcher, key)))
-
-        def end() -> None:
-            with suppress(ValueError):
-                self._watchers.remove(watcher)
-            for forget in self._watching.pop(watcher, ()):
-                forget()
-
-        return end
+        return self._watchers.add(watcher)
 
     async def cancel(self, scope: Any, root_run_id: str) -> StopReceipt:
         """Stop a tree of runs of a scope, as ``fleet.cancel`` does; an empty receipt for a scope that is not live.

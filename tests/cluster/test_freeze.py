@@ -136,3 +136,22 @@ async def test_each_freeze_is_ended_by_its_own_thaw_and_holds_for_scopes_to_come
 
 async def _all(records: object) -> list[DelegationRecord]:
     return [record async for record in records]  # type: ignore[attr-defined]
+
+
+async def test_a_watcher_hears_of_every_scope_those_to_come_too_until_it_ends(open_pool: PoolMaker) -> None:
+    pool = await open_pool("echo")
+    heard: list[tuple[str, str]] = []
+    async with pool.scope("acme") as acme:
+        end = pool.observe(lambda key, event: heard.append((key, type(event).__name__)))
+        await acme.delegate("echo", "x")
+        async with pool.scope("zeta") as zeta:
+            await zeta.delegate("echo", "x")
+        await pool.close_scope("zeta")
+        async with pool.scope("zeta") as zeta:
+            await zeta.delegate("echo", "x")
+            end()
+            end()
+            await zeta.delegate("echo", "x")
+        await acme.delegate("echo", "x")
+        assert [key for key, _ in heard] == [acme.scope_key] * 2 + [zeta.scope_key] * 4
+        assert {kind for _, kind in heard} == {"HandOffStarted", "HandOffEnded"}
