@@ -13,6 +13,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "openai-agents": ("symfonic_ray.adapters.openai_agents_child", "OpenAIAgentsChild"),
     "pydantic-ai": ("symfonic_ray.adapters.pydantic_ai_child", "PydanticAIChild"),
     "symfonic": ("symfonic_ray.adapters.symfonic_child", "SymfonicChild"),
+    "a2a": ("symfonic_ray.adapters.a2a_child", "A2AChild"),
     "function": ("symfonic_ray.adapters.function_child", "FunctionChild"),
 }
 """Where each kind's child is."""
@@ -31,8 +32,8 @@ def child_from(agent: Any, *, kind: str | None = None, **options: Any) -> Any:
 
     Args:
         agent: a compiled LangGraph graph, a LangChain runnable, an agent of the OpenAI Agents SDK, of Pydantic AI or
-            of symfonic-core, or a sync or async function. An object of no such kind that has a ``run`` is given back
-            as it is.
+            of symfonic-core, a sync or async function, or the address of a remote A2A agent. An object of no such kind
+            that has a ``run`` is given back as it is.
         kind: a key of ``KINDS``; None: found out.
         options: of that kind's child, such as ``to_input``.
     Raises:
@@ -40,7 +41,7 @@ def child_from(agent: Any, *, kind: str | None = None, **options: Any) -> Any:
     """
     known = ", ".join(sorted(KINDS))
     if kind is None:
-        kind = _recognised(agent)
+        kind = "a2a" if isinstance(agent, str) and agent.startswith(("http://", "https://")) else _recognised(agent)
         if kind is None and callable(getattr(agent, "run", None)) and not isinstance(agent, type):
             if options:
                 raise ForeignAgentError(kind_of(agent), f"takes no {', '.join(options)}", "it has a run of its own")

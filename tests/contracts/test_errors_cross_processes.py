@@ -72,6 +72,7 @@ EXAMPLES: dict[str, tuple[object, ...]] = {
     "RunStoreError": ("runs.db", "it is a database of another program"),
     "UnreadableArgumentsError": ("are cut off",),
     "AmbiguousLineError": ("gives the key 'task' twice",),
+    "A2AError": ("http://127.0.0.1:1", "cannot be asked"),
     "DuplicateToolError": ("search",),
     "StalledError": (1000.5,),
     "ProcessLostError": (Fault("actor_died", "the child's process ended"),),
