@@ -23,9 +23,10 @@ def missing_tests(cell: str) -> list[str]:
     return missing
 
 
-def rows(table: Path) -> list[list[str]]:
-    """The cells of a table's rows, without its head."""
-    lines = [line for line in table.read_text().splitlines() if line.startswith("| ")]
+def rows(page: Path) -> list[list[str]]:
+    """The cells of the rows of a page's first table, without its head."""
+    after = page.read_text().partition("\n| ")[2]
+    lines = [line for line in f"| {after}".partition("\n\n")[0].splitlines() if line.startswith("| ")]
     return [line.strip("|").split(" | ") for line in lines[1:]]
 
 
