@@ -35,11 +35,11 @@ def list_runs(filters: Filters = None, limit: Limit = 100, as_json: AsJson = Fal
       symfonic-ray runs ls --filter outcome!=delivered --limit 5
     """
     from symfonic_ray.cli.runs_rows import RowFilterError, fitting, run_line
-    from symfonic_ray.journal import JournalError, RunStore, state_file
+    from symfonic_ray.journal import JournalError, RunRow, RunStore, state_file
 
     with results() as out:
         try:
-            found = fitting(RunStore(state_file()).runs(), filters or ())
+            found = fitting(RunStore(state_file()).runs(), filters or (), RunRow)
         except RowFilterError as error:
             raise _leaving(str(error), ExitCode.USAGE) from None
         except JournalError as error:
@@ -66,11 +66,12 @@ def show(run: RunId, filters: Filters = None, limit: Limit = 100, as_json: AsJso
       symfonic-ray runs show 3f2a --filter outcome!=delivered
     """
     from symfonic_ray.cli.runs_rows import RowFilterError, fitting, run_object, shown_lines
+    from symfonic_ray.journal import HandOffRow
 
     found, hand_offs = _found(run)
     with results() as out:
         try:
-            fit = fitting(hand_offs, filters or ())
+            fit = fitting(hand_offs, filters or (), HandOffRow)
         except RowFilterError as error:
             raise _leaving(str(error), ExitCode.USAGE) from None
         if as_json:

@@ -29,19 +29,24 @@ class RowFilterError(ValueError):
         return f"--filter {self.text!r}: {self.problem}"
 
 
-def fitting(rows: Sequence[Row], filters: Sequence[str]) -> list[Row]:
+def fitting(rows: Sequence[Row], filters: Sequence[str], kind: type[Row]) -> list[Row]:
     """The rows that fit all of ``filters``, each ``KEY=VALUE`` or ``KEY!=VALUE``.
 
+    Args:
+        rows: any number, none too.
+        filters: checked whether there is a row or not.
+        kind: the type of a row, which tells the keys.
     Raises:
         RowFilterError: for a filter of another form, or a key that the rows do not have.
     """
     found = list(rows)
+    known = [field.name for field in fields(kind)]
     for text in filters:
         left, equals, value = text.partition("=")
         if not equals:
             raise RowFilterError(text, "write KEY=VALUE or KEY!=VALUE")
         key, wanted = left.removesuffix("!"), not left.endswith("!")
-        if found and key not in (known := [field.name for field in fields(found[0])]):
+        if key not in known:
             raise RowFilterError(text, f"there is no {key!r}; the keys are {', '.join(known)}")
         found = [row for row in found if (_text(getattr(row, key)) == value) is wanted]
     return found

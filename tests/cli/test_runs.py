@@ -186,3 +186,11 @@ def test_a_store_that_refuses_costs_a_warning_and_not_the_run(project: Project, 
     assert capfd.readouterr().err.count("this run is not recorded") == 1
     assert main(["runs", "ls"]) == ExitCode.FAILED
     assert Path(state_file()).read_bytes().startswith(b"a photo album")
+
+
+@pytest.mark.parametrize("filters", [["--filter", "nokey=1"], ["--filter", "scope=nobody", "--filter", "nokey=1"]])
+def test_a_key_that_no_run_has_is_refused_also_where_there_is_no_run(
+    filters: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runs", "ls", *filters]) == ExitCode.USAGE
+    assert "there is no 'nokey'; the keys are" in capfd.readouterr().err
