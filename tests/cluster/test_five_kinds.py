@@ -1,55 +1,61 @@
-"""The same task through an agent of each framework, in one fleet on real Ray: five answers, one tree."""
+"""The same task through an agent of each framework, in one fleet on real Ray: five answers, one tree, one trace."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
-from functools import partial
+from pathlib import Path
 
 import pytest
 
-from symfonic_ray.cluster import Placement
-from symfonic_ray.delegation import HandOffEnded, ScopedChild
-from symfonic_ray.delegation.fleet import HandOffEvent
 from tests.adapters.stub_server import StubServer, Turn
-from tests.cluster import foreign_agents
-from tests.cluster.conftest import PoolMaker
+from tests.cluster.traced_kinds import KINDS, TASK
 
-KINDS = ("graph", "openai_agent", "pydantic_agent", "symfonic_agent", "function")
-TASK = "the weather"
+ROOT = Path(__file__).parents[2]
+ANSWER = f"said of {TASK}"
 
 
 @pytest.fixture
 def server() -> Iterator[StubServer]:
-    with StubServer([Turn(text=f"said of {TASK}")]) as stub:
+    with StubServer([Turn(text=ANSWER)]) as stub:
         yield stub
 
 
 @pytest.mark.timeout(300)
-async def test_the_same_task_through_five_kinds_of_agent_is_five_answers_in_one_tree(
-    open_pool: PoolMaker, server: StubServer
+def test_the_same_task_through_five_kinds_of_agent_is_five_answers_one_tree_and_one_trace(
+    server: StubServer, tmp_path: Path
 ) -> None:
-    children = [
-        ScopedChild(name=kind, description=kind, build=partial(getattr(foreign_agents, kind), server.base_url))
-        for kind in KINDS
-    ]
-    pool = await open_pool(*children, "caller", placements={"caller": Placement(delegates_to=KINDS)})
-    ended: list[HandOffEnded] = []
+    file = tmp_path / "spans.jsonl"
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    hook = "tests.cluster.tracing_hook:set_up"
+    environment |= {"SYMFONIC_RAY_TRACING": hook, "SPANS": str(file), "PYTHONPATH": str(ROOT)}
+    program = [sys.executable, "-m", "tests.cluster.traced_kinds", server.base_url]
+    ended = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    assert ended.returncode == 0, ended.stderr[-2000:]
 
-    def note(event: HandOffEvent) -> None:
-        if isinstance(event, HandOffEnded):
-            ended.append(event)
-
-    async with pool.scope("acme") as fleet:
-        fleet.observe(note)
-        asked = json.dumps([[kind, TASK] for kind in KINDS])
-        record = await fleet.delegate("caller", asked, timeout_seconds=200)
-    assert record.outcome.delivered, record.message
-    nested = [event.record for event in ended if event.record.depth == 2]
-    assert {one.name: one.message for one in nested} == dict.fromkeys(KINDS, f"said of {TASK}")
-    assert {one.root_run_id for one in nested} == {record.run_id}
-    assert {one.parent_run_id for one in nested} == {record.run_id}
-    assert len({one.run_id for one in nested}) == len(KINDS)
+    told = json.loads(ended.stdout.splitlines()[-1])
+    caller, children = told["caller"], {one["name"]: one for one in told["children"]}
+    assert caller["outcome"] == "delivered", caller
+    assert {name: one["message"] for name, one in children.items()} == dict.fromkeys(KINDS, ANSWER)
     assert {request["messages"][-1]["content"] for request in server.requests} == {TASK}
-    counted = {one.name for one in nested if one.usage}
-    assert {"graph", "openai_agent", "pydantic_agent"} <= counted
+    assert {"graph", "openai_agent", "pydantic_agent"} <= {name for name, one in children.items() if one["usage"]}
+
+    assert {one["root_run_id"] for one in children.values()} == {caller["run_id"]}
+    assert {one["parent_run_id"] for one in children.values()} == {caller["run_id"]}
+    assert len({one["run_id"] for one in children.values()}) == len(KINDS)
+
+    spans = [json.loads(line) for line in file.read_text().splitlines()]
+    by_run: dict[str, list[dict[str, object]]] = {}
+    for span in spans:  # the libraries may add spans of their own
+        if run_id := span["attributes"].get("symfonic_ray.run_id"):
+            by_run.setdefault(run_id, []).append(span)
+    assert len({span["context"]["trace_id"] for span in spans}) == 1
+    assert set(by_run) == {caller["run_id"], *(one["run_id"] for one in children.values())}
+    for name, one in {"caller": caller, **children}.items():
+        assert sorted(f"{span['name']} {span['kind']}" for span in by_run[one["run_id"]]) == [
+            f"invoke_agent {name} SpanKind.CLIENT",
+            f"invoke_agent {name} SpanKind.SERVER",
+        ]
