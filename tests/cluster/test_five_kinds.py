@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +10,8 @@ import pytest
 
 from tests.adapters.stub_server import StubServer, Turn
 from tests.cluster.traced_kinds import KINDS, TASK
+from tests.cluster.traced_run import traced
 
-ROOT = Path(__file__).parents[2]
 ANSWER = f"said of {TASK}"
 
 
@@ -28,12 +25,7 @@ def server() -> Iterator[StubServer]:
 def test_the_same_task_through_five_kinds_of_agent_is_five_answers_one_tree_and_one_trace(
     server: StubServer, tmp_path: Path
 ) -> None:
-    file = tmp_path / "spans.jsonl"
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    hook = "tests.cluster.tracing_hook:set_up"
-    environment |= {"SYMFONIC_RAY_TRACING": hook, "SPANS": str(file), "PYTHONPATH": str(ROOT)}
-    program = [sys.executable, "-m", "tests.cluster.traced_kinds", server.base_url]
-    ended = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    spans, ended = traced(tmp_path, "set_up", "tests.cluster.traced_kinds", server.base_url, seconds=280)
     assert ended.returncode == 0, ended.stderr[-2000:]
 
     told = json.loads(ended.stdout.splitlines()[-1])
@@ -47,7 +39,6 @@ def test_the_same_task_through_five_kinds_of_agent_is_five_answers_one_tree_and_
     assert {one["parent_run_id"] for one in children.values()} == {caller["run_id"]}
     assert len({one["run_id"] for one in children.values()}) == len(KINDS)
 
-    spans = [json.loads(line) for line in file.read_text().splitlines()]
     by_run: dict[str, list[dict[str, object]]] = {}
     for span in spans:  # the libraries may add spans of their own
         if run_id := span["attributes"].get("symfonic_ray.run_id"):

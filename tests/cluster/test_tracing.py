@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.cluster.traced_run import traced
 
-
-def traced(folder: Path, hook: str) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
-    """The spans of the driver and its hosts."""
-    file = folder / "spans.jsonl"
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    environment |= {"SYMFONIC_RAY_TRACING": hook, "SPANS": str(file), "PYTHONPATH": str(ROOT)}
-    program = [sys.executable, "-m", "tests.cluster.traced_driver"]
-    ended = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False)
-    spans = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    return spans, ended
+DRIVER = "tests.cluster.traced_driver"
 
 
 @pytest.mark.timeout(150)
 def test_driver_child_grandchild_and_tool_are_one_connected_trace(tmp_path: Path) -> None:
-    spans, ended = traced(tmp_path, "tests.cluster.tracing_hook:set_up")
+    spans, ended = traced(tmp_path, "set_up", DRIVER)
     assert ended.returncode == 0, ended.stderr[-2000:]
     by_id = {span["context"]["span_id"]: span for span in spans}
     request = next(span for span in spans if span["name"] == "the request")
@@ -69,7 +57,7 @@ def test_driver_child_grandchild_and_tool_are_one_connected_trace(tmp_path: Path
 
 @pytest.mark.timeout(150)
 def test_a_hook_that_fails_costs_the_trace_and_not_the_run(tmp_path: Path) -> None:
-    spans, ended = traced(tmp_path, "tests.cluster.tracing_hook:broken")
+    spans, ended = traced(tmp_path, "broken", DRIVER)
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert spans == []
     assert "this process is not traced: RuntimeError: no collector here" in ended.stderr
