@@ -33,7 +33,7 @@ from symfonic_ray.kernel.text import failure_line
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
 CONTROL: list[Callable[..., Any]] = []
-ACCEPTANCE_TICKS = 3  # quick children answer with the acceptance itself: one object less for each batch
+QUICK_TICKS = 3  # what quick children answer within goes back at once, without waiting for others
 COALESCE_SECONDS = 0.002  # replies that end within it go together: a call of its own for each costs a millisecond
 SPAN_FLUSH_SECONDS = 1.0
 FORGET_SECONDS = 300.0  # replies that nobody has fetched for so long were for a caller that is gone
@@ -108,9 +108,9 @@ class ChildHost:
         return pack_replies(self._address(child.name), replies)
 
     async def accept(self, courier: str, batch: bytes) -> bytes:
-        """Take a sealed batch; the replies that ``courier`` is owed and that are in by then, empty when none is.
+        """Take a sealed batch; replies that ``courier`` is owed, of this batch or another, as soon as some are in.
 
-        The others wait until it fetches them.
+        Empty when none came in time, or when a later call of the courier waits for them instead.
 
         Raises:
             EnvelopeError: for a batch that is not this host's; no child's code has run.
@@ -131,15 +131,17 @@ class ChildHost:
 
         for row in rows:
             self._started(serve(row))  # its child holds the task as long as it runs
-        for _ in range(ACCEPTANCE_TICKS):
+        for _ in range(QUICK_TICKS):
             await asyncio.sleep(0)
             if not left:
                 break
+        parked = left and not outbox.filled
+        replies = await outbox.some(coalesce_seconds=COALESCE_SECONDS) if parked else outbox.taken()
         self._title.assert_soon()
-        return self._packed(child.name, outbox.taken())
+        return self._packed(child.name, replies)
 
     async def fetch(self, courier: str) -> bytes:
-        """The replies that ``courier`` is owed, as soon as some are in; empty when none came in time."""
+        """Replies that ``courier`` is owed, as of ``accept``, where it has nothing to send."""
         outbox = self._outboxes.get(courier)
         if outbox is None:  # nothing was ever taken from it
             return b""

@@ -1,11 +1,12 @@
 """Carries hand-offs from one caller to one child of one host. Knows no deadline: who waits keeps the time.
 
 What is waiting goes together. It flushes once a loop tick; a lone hand-off with nothing out goes as a plain actor call
-and costs what Ray costs; otherwise a batch goes as one call, whose answer is its acceptance and brings the replies that
-are in by then. Later arrivals gather only until that acceptance, never until another hand-off ENDS: that would hold a
-quick one behind a slow one, and would deadlock a child that calls back. What is not in yet is fetched: one fetch at a
-time, for all batches together. Replies come in groups, in the order of their end, matched by call id; the grouping is
-where the throughput comes from (docs/decisions/0002-courier.md).
+and costs what Ray costs; otherwise a batch goes as one call, which stays out until replies are in, of its own batch or
+of another. Two calls are out at most. A host lets the earlier go back when a later one stays, so that later arrivals
+gather for the time of a call and never until another hand-off ENDS: that would hold a quick one behind a slow one, and
+would deadlock a child that calls back. With replies owed and nothing to send, an empty call stays out instead. Replies
+come in groups, in the order of their end, matched by call id; the grouping is where the throughput comes from
+(docs/decisions/0002-courier.md).
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ from symfonic_ray.cluster.faults import classify
 from symfonic_ray.cluster.remote_call import CallLostError
 from symfonic_ray.kernel import new_run_id
 
-ABREAST = 2  # batches without acceptance where many wait: the host works on one while replies of the other are read
-ABREAST_ITEMS = 128  # 256 in flight in one batch let caller and host take turns: two thirds of the throughput
-MANY = 64
+CALLS = 2  # out at once: the host works on the batch of one while replies of the other are read
+BATCH_ITEMS = 128  # 256 in flight in one batch let caller and host take turns: two thirds of the throughput
 BATCH_BYTES = 1 << 20  # 20 KB tasks: 976/s at 64 KiB, 1,563 at 256 KiB, 2,098 at 1 MiB (dispatch-notes 2e)
 
 Landing = Callable[[ReplyRow | Exception], None]
@@ -104,12 +104,12 @@ class Courier:
         self._id = new_call_id()
         self._alone = 0
         """Plain calls out."""
-        self._unaccepted = 0
+        self._out = 0
+        """Calls out that bring any replies: batches and fetches."""
         self._waiting: dict[str, Parcel] = {}
         """Hand-offs that left in a batch, by call id."""
         self._owed: set[str] = set()
         """Those of them that the host has taken."""
-        self._fetching = False
         self._stopping: dict[str, asyncio.Future[bool]] = {}
 
     def send(self, parcel: Parcel) -> None:
@@ -159,7 +159,7 @@ class Courier:
 
     def _flush(self) -> None:
         self._flushing = False
-        while self._queue and (not self._unaccepted or (self._unaccepted < ABREAST and len(self._queue) >= MANY)):
+        while self._queue and self._out < CALLS:
             batch = self._taken()
             self.last_used = self._loop.time()
             try:
@@ -171,15 +171,18 @@ class Courier:
                 self._alone += 1
                 self._spawn(self._plain(batch[0], data))
             else:
-                self._unaccepted += 1
+                self._out += 1
                 for parcel in batch:
                     self._waiting[parcel.row.call_id] = parcel
-                self._spawn(self._handed(batch, data))
+                self._spawn(self._handed({parcel.row.call_id for parcel in batch}, data))
+        if self._owed and not self._out:
+            self._out += 1
+            self._spawn(self._handed(set(), b""))
 
     def _taken(self) -> list[Parcel]:
         batch: list[Parcel] = []
         size = 0
-        while self._queue and len(batch) < ABREAST_ITEMS:
+        while self._queue and len(batch) < BATCH_ITEMS:
             size += self._queue[0].size
             if batch and size > BATCH_BYTES:
                 break
@@ -202,29 +205,15 @@ class Courier:
             self._alone -= 1
             self._fail(waiting, EnvelopeError("serialization", "the host answered, but not for this call"))
 
-    async def _handed(self, batch: list[Parcel], data: bytes) -> None:
-        sent = {parcel.row.call_id for parcel in batch}
+    async def _handed(self, sent: set[str], data: bytes) -> None:
+        """One call that brings replies: with a batch, or empty to fetch what is owed."""
         try:
-            self._hear(await self._accept.remote(self._id, data))
+            self._hear(await (self._accept.remote(self._id, data) if sent else self._fetch.remote(self._id)))
         except Exception as error:
-            self._lose(sent, error)
-        finally:
-            self._unaccepted -= 1
-            self._flush()
+            self._lose(sent or set(self._owed), error)
+        self._out -= 1  # not where this task is cancelled: its loop ends then, and nothing is sent any more
         self._owed |= sent & self._waiting.keys()
-        if self._owed and not self._fetching:
-            self._fetching = True
-            self._spawn(self._fetched())
-
-    async def _fetched(self) -> None:
-        """Fetch replies as long as any are owed; one fetch at a time takes those of every batch."""
-        try:
-            while self._owed:
-                self._hear(await self._fetch.remote(self._id))
-        except Exception as error:
-            self._lose(set(self._owed), error)
-        finally:
-            self._fetching = False
+        self._flush()
 
     def _hear(self, group: bytes) -> None:
         """Settle what came; empty when nothing did."""

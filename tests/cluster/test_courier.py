@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from symfonic_ray.cluster.courier import ABREAST_ITEMS, Courier, Parcel, new_call_id
+from symfonic_ray.cluster.courier import BATCH_ITEMS, Courier, Parcel, new_call_id
 from symfonic_ray.cluster.envelope import (
     Address,
     EnvelopeError,
@@ -126,34 +126,33 @@ async def test_slow_replies_of_several_batches_come_with_one_fetch() -> None:
     assert (host.fetches, courier.load) == (1, 0)
 
 
-async def test_later_arrivals_wait_for_the_acceptance_alone() -> None:
+async def test_with_two_calls_out_later_arrivals_wait_for_a_call_and_for_no_reply() -> None:
     host, heard = Host(), dict[str, Any]()
     host.accept_answer = lambda call_ids: b""
     courier = Courier(host.handle, ADDRESS, key=KEY)
     host.gate.clear()
-    first, second = parcels(2, heard), parcels(4, heard)[2:]
-    for parcel in first:
-        courier.send(parcel)
-    await asyncio.sleep(0.01)
-    for parcel in second:
-        courier.send(parcel)
-    await asyncio.sleep(0.01)
-    assert len(host.batches) == 1
+    everything = parcels(8, heard)
+    for pair in (everything[:2], everything[2:4], everything[4:6], everything[6:]):
+        for parcel in pair:
+            courier.send(parcel)
+        await asyncio.sleep(0.01)
+    assert [len(batch) for batch in host.batches] == [2, 2]
     host.gate.set()
     await asyncio.sleep(0.01)
-    assert [len(batch) for batch in host.batches] == [2, 2]
+    assert [len(batch) for batch in host.batches] == [2, 2, 4]
     assert not heard, "nothing has ended, and all has left"
+    assert host.fetches == 1, "with all calls back and replies owed, one call waits for them"
 
 
 async def test_many_go_in_two_batches_side_by_side() -> None:
     host, heard = Host(), dict[str, Any]()
     host.gate.clear()
     courier = Courier(host.handle, ADDRESS, key=KEY)
-    count = 3 * ABREAST_ITEMS
+    count = 3 * BATCH_ITEMS
     for parcel in parcels(count, heard):
         courier.send(parcel)
     await asyncio.sleep(0.01)
-    assert [len(batch) for batch in host.batches] == [ABREAST_ITEMS, ABREAST_ITEMS]
+    assert [len(batch) for batch in host.batches] == [BATCH_ITEMS, BATCH_ITEMS]
     host.gate.set()
     await settled(heard, count)
     assert sum(len(batch) for batch in host.batches) == count

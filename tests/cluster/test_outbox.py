@@ -47,3 +47,39 @@ async def test_a_fetch_ends_without_replies_when_none_come(monkeypatch: pytest.M
 async def test_a_fetch_of_what_nobody_owes_does_not_wait_long() -> None:
     async with asyncio.timeout(5):
         assert await owing(0).some(coalesce_seconds=0) == []
+
+
+async def test_a_later_call_lets_the_one_before_it_go_back_empty() -> None:
+    outbox = owing(1)
+    earlier = asyncio.create_task(outbox.some(coalesce_seconds=0))
+    await asyncio.sleep(0)
+    later = asyncio.create_task(outbox.some(coalesce_seconds=0))
+    async with asyncio.timeout(5):
+        assert await earlier == []
+        assert not later.done()
+        outbox.put(ReplyRow("a"))
+        assert [reply.call_id for reply in await later] == ["a"]
+
+
+async def test_with_nothing_owed_any_more_the_call_that_waits_goes_back() -> None:
+    outbox = owing(1)
+    waiting = asyncio.create_task(outbox.some(coalesce_seconds=60))
+    await asyncio.sleep(0)
+    outbox.put(ReplyRow("quick"))
+    assert [reply.call_id for reply in outbox.taken()] == ["quick"]
+    async with asyncio.timeout(5):
+        assert await waiting == []
+
+
+async def test_a_call_whose_replies_went_with_another_waits_for_the_next_ones() -> None:
+    outbox = owing(2)
+    waiting = asyncio.create_task(outbox.some(coalesce_seconds=0.02))
+    await asyncio.sleep(0)
+    outbox.put(ReplyRow("a"))
+    await asyncio.sleep(0.001)
+    assert [reply.call_id for reply in outbox.taken()] == ["a"]
+    await asyncio.sleep(0.04)
+    assert not waiting.done()
+    outbox.put(ReplyRow("b"))
+    async with asyncio.timeout(5):
+        assert [reply.call_id for reply in await waiting] == ["b"]
