@@ -2,8 +2,9 @@
 
 What is waiting goes together. It flushes once a loop tick; a lone hand-off with nothing out goes as a plain actor call
 and costs what Ray costs; otherwise a batch goes as one call, which stays out until replies are in, of its own batch or
-of another. Two calls are out at most. A host lets the earlier go back when a later one stays, so that later arrivals
-gather for the time of a call and never until another hand-off ENDS: that would hold a quick one behind a slow one, and
+of another. Two calls are out at most. A host lets the earlier go back when a later one stays, and the later one leaves
+once the earlier has been out for as long as the host takes for quick work: so arrivals gather for the time of a call
+and never until another hand-off ENDS: that would hold a quick one behind a slow one, and
 would deadlock a child that calls back. With replies owed and nothing to send, an empty call stays out instead. Replies
 come in groups, in the order of their end, matched by call id; the grouping is where the throughput comes from
 (docs/decisions/0002-courier.md).
@@ -31,6 +32,8 @@ from symfonic_ray.kernel import new_run_id
 
 CALLS = 2  # out at once: the host works on the batch of one while replies of the other are read
 BATCH_ITEMS = 128  # 256 in flight in one batch let caller and host take turns: two thirds of the throughput
+GATHER_ITEMS = 64  # a second batch of so many waits for nothing
+GATHER_SECONDS = 0.02  # longest time it gathers
 BATCH_BYTES = 1 << 20  # 20 KB tasks: 976/s at 64 KiB, 1,563 at 256 KiB, 2,098 at 1 MiB (dispatch-notes 2e)
 
 Landing = Callable[[ReplyRow | Exception], None]
@@ -102,6 +105,10 @@ class Courier:
         self.last_used = self._loop.time()
         """When something was last sent or heard, on the loop's clock."""
         self._id = new_call_id()
+        self._left_at = 0.0
+        """When a batch last left, on the loop's clock."""
+        self._turn_seconds = 0.001
+        """How long a call that waits for no child is out, as learned."""
         self._alone = 0
         """Plain calls out."""
         self._out = 0
@@ -160,8 +167,10 @@ class Courier:
     def _flush(self) -> None:
         self._flushing = False
         while self._queue and self._out < CALLS:
+            if self._out and len(self._queue) < GATHER_ITEMS and self._gathers():
+                break
             batch = self._taken()
-            self.last_used = self._loop.time()
+            self.last_used = self._left_at = self._loop.time()
             try:
                 data = self._sealed(batch)
             except Exception as error:  # nothing of it has left: each one hears of it
@@ -178,6 +187,23 @@ class Courier:
         if self._owed and not self._out:
             self._out += 1
             self._spawn(self._handed(set(), b""))
+
+    def _gathers(self) -> bool:
+        """Whether the call that is out may well be back in a moment, its replies bringing more to send."""
+        until = self._left_at + min(2 * self._turn_seconds, GATHER_SECONDS)
+        if until <= self._loop.time():
+            return False
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_at(until, self._flush)
+        return True
+
+    def _turned(self, left_at: float) -> None:
+        """Learn how long the host takes to let a call go, whatever its children do."""
+        now = self._loop.time()
+        took = now - max(left_at, self._left_at)  # a later call had this one go back
+        if took < GATHER_SECONDS:  # else it waited for a child
+            self._turn_seconds += (took - self._turn_seconds) / 4
 
     def _taken(self) -> list[Parcel]:
         batch: list[Parcel] = []
@@ -207,11 +233,13 @@ class Courier:
 
     async def _handed(self, sent: set[str], data: bytes) -> None:
         """One call that brings replies: with a batch, or empty to fetch what is owed."""
+        left_at = self._loop.time()
         try:
             self._hear(await (self._accept.remote(self._id, data) if sent else self._fetch.remote(self._id)))
         except Exception as error:
             self._lose(sent or set(self._owed), error)
         self._out -= 1  # not where this task is cancelled: its loop ends then, and nothing is sent any more
+        self._turned(left_at)
         self._owed |= sent & self._waiting.keys()
         self._flush()
 

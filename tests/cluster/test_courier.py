@@ -144,6 +144,31 @@ async def test_with_two_calls_out_later_arrivals_wait_for_a_call_and_for_no_repl
     assert host.fetches == 1, "with all calls back and replies owed, one call waits for them"
 
 
+@pytest.mark.parametrize("first_call", ["comes back", "stays out"])
+async def test_what_comes_soon_after_a_batch_gathers_for_the_time_of_a_call(
+    first_call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, heard = Host(), dict[str, Any]()
+    courier = Courier(host.handle, ADDRESS, key=KEY)
+    host.gate.clear()
+    seconds = 60.0 if first_call == "comes back" else 0.05
+    monkeypatch.setattr(courier, "_turn_seconds", seconds)
+    monkeypatch.setattr("symfonic_ray.cluster.courier.GATHER_SECONDS", seconds)
+    everything = parcels(6, heard)
+    for pair in (everything[:2], everything[2:4], everything[4:]):
+        for parcel in pair:
+            courier.send(parcel)
+        await asyncio.sleep(0)
+    if first_call == "stays out":
+        began = time.monotonic()
+        while len(host.batches) < 2 and time.monotonic() < began + 5:  # noqa: ASYNC110  # what is awaited is a timer
+            await asyncio.sleep(0.005)
+        assert not heard
+    host.gate.set()
+    await settled(heard, 6)
+    assert [len(batch) for batch in host.batches] == [2, 4]
+
+
 async def test_many_go_in_two_batches_side_by_side() -> None:
     host, heard = Host(), dict[str, Any]()
     host.gate.clear()
