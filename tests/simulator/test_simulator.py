@@ -106,12 +106,12 @@ def test_real_time_is_back_afterwards() -> None:
     assert (time.monotonic, time.perf_counter) == before
 
 
-def found_within(seeds: int) -> str:
-    """What is broken at the first seed that breaks anything."""
+def found_within(seeds: int) -> set[str]:
+    """The promises broken at the first seed that breaks any: one fault can break several in one history."""
     for seed in range(seeds):
         if broken := judged(simulate(seed=seed)):
-            return broken[0].promise
-    return ""
+            return {violation.promise for violation in broken}
+    return set()
 
 
 def test_a_settle_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_settle_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch) -> None
             landed(self, outcome)
 
     monkeypatch.setattr(Flight, "_landed", forgets)
-    assert found_within(SEEDS_TO_FIND) == "exactly one record"
+    assert "exactly one record" in found_within(SEEDS_TO_FIND)
 
 
 def test_a_hand_off_that_is_sent_again_after_a_loss_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,11 @@ def test_a_hand_off_that_is_sent_again_after_a_loss_is_found(monkeypatch: pytest
             return await carried(self, hand_off)
 
     monkeypatch.setattr(RemoteChild, "carried", insists)
-    assert found_within(SEEDS_TO_FIND) == "at most one effect"
+    # A child that was sent again either starts twice, or is refused the second time although it has run.
+    found = [judged(simulate(seed=seed)) for seed in range(SEEDS_TO_FIND // 10)]
+    promises = [violation.promise for broken in found for violation in broken]
+    assert set(promises) <= {"at most one effect", "a refusal ran nothing"}
+    assert promises.count("at most one effect") > promises.count("a refusal ran nothing")
 
 
 def test_a_late_reply_that_lands_at_another_hand_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +155,7 @@ def test_a_late_reply_that_lands_at_another_hand_off_is_found(monkeypatch: pytes
         settle(self, replies, waiting)
 
     monkeypatch.setattr(Courier, "_settle", unfenced)
-    assert found_within(SEEDS_TO_FIND) == "its own answer"
+    assert "its own answer" in found_within(SEEDS_TO_FIND)
 
 
 def test_a_failing_seed_is_told_with_the_command_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
